@@ -1,0 +1,124 @@
+/**
+ * The one table of error codes and the one error class that carries them over process boundaries.
+ * An expected outcome is a member of a result union; an operating error is an AgentError; a
+ * programmer's error is an assertion that crashes the worker. docs/ERRORS.md mirrors the table.
+ */
+
+export interface ErrorKind {
+  /** JSON-RPC number (contract §5 and §8). */
+  rpc: number;
+  /** May the same call succeed later without a change? */
+  retry: boolean;
+  /** What it means, in one sentence for docs/ERRORS.md. */
+  means: string;
+}
+
+export const errorTable = {
+  // transport
+  PEER_GONE: { rpc: 5001, retry: true, means: 'The process at the other end of the socket ended before it answered.' },
+  PEER_UNREACHABLE: { rpc: 5002, retry: true, means: 'Nothing listens on that socket within the time given.' },
+  BAD_TOKEN: { rpc: 5003, retry: false, means: 'The hello carried no token or the wrong one.' },
+  PROTOCOL_MISMATCH: { rpc: 5004, retry: false, means: 'The two processes speak different protocol versions.' },
+  FRAME_TOO_LARGE: { rpc: 5005, retry: false, means: 'A message is over the frame limit of 16 MiB.' },
+  FRAME_MALFORMED: { rpc: 5006, retry: false, means: 'The bytes on the socket are not framed JSON-RPC.' },
+  TIMEOUT: { rpc: 5007, retry: true, means: 'The call did not answer within its limit.' },
+  CANCELLED: { rpc: -32800, retry: false, means: 'The caller withdrew the call.' },
+  TOO_MANY_CONNECTIONS: { rpc: 5008, retry: true, means: 'The socket already holds as many connections as it accepts.' },
+  METHOD_NOT_FOUND: { rpc: -32601, retry: false, means: 'The process does not know that method.' },
+  INVALID_PARAMS: { rpc: -32602, retry: false, means: 'The parameters of a call between processes are wrong; the message names the field.' },
+  INTERNAL: { rpc: 5000, retry: false, means: 'A defect in the service; the log of the worker holds the stack.' },
+  DRAINING: { rpc: 5010, retry: true, means: 'The worker is on its way out and takes no new work.' },
+  // gateway RPC
+  BAD_REQUEST: { rpc: 4000, retry: false, means: 'The parameters of a gateway RPC call are wrong; the message names the field.' },
+  UNKNOWN_SESSION: { rpc: 4001, retry: false, means: 'No session has that id.' },
+  MISSING_SESSION: { rpc: 4006, retry: false, means: 'The call needs a session_id and has none.' },
+  BUSY: { rpc: 4009, retry: true, means: 'The session is busy and its queue is full.' },
+  // slots
+  UNKNOWN_SLOT: { rpc: 4101, retry: false, means: 'No slot has that name.' },
+  SLOT_PARKED: { rpc: 4102, retry: false, means: 'The slot is parked after permanent failures; its reason says what to fix.' },
+  START_FAILED: { rpc: 4103, retry: true, means: 'The process did not become ready.' },
+  STOP_FAILED: { rpc: 4104, retry: false, means: 'Part of the process group could not be proved dead.' },
+  SUPERSEDED: { rpc: 4105, retry: true, means: 'A newer command on the same slot took over.' },
+  NO_SUPERVISOR: { rpc: 4106, retry: true, means: 'No supervisor runs on this home.' },
+  ALREADY_RUNNING: { rpc: 4107, retry: false, means: 'Another process already owns this home, slot or port.' },
+  // state
+  CONFIG_INVALID: { rpc: 4201, retry: false, means: 'config.yaml cannot be used; the message names file, line, column and what to write.' },
+  CONFIG_KEY: { rpc: 4202, retry: false, means: 'The dotted key is malformed, unknown where it must be known, or would shadow a sibling.' },
+  HOME_UNUSABLE: { rpc: 4203, retry: false, means: 'The home directory cannot be read or written.' },
+  UNKNOWN_PROFILE: { rpc: 4204, retry: false, means: 'No profile has that name.' },
+  LOCK_HELD: { rpc: 4205, retry: true, means: 'Another living process holds the lock; the message names it.' },
+  DISK_FULL: { rpc: 4206, retry: true, means: 'The disk is full; nothing was changed.' },
+  STORE_CORRUPT: { rpc: 4207, retry: false, means: 'A database failed its integrity check; the message names the recovery command.' },
+  STORE_BUSY: { rpc: 4208, retry: true, means: 'The database stayed locked past its limit.' },
+  PORT_IN_USE: { rpc: 4209, retry: true, means: 'The TCP port is taken; the message names the process that holds it where it can be seen.' },
+  // agent
+  NO_PROVIDER: { rpc: 4301, retry: false, means: 'No model provider is configured (no_provider_configured).' },
+  PROVIDER_FAILED: { rpc: 4302, retry: true, means: 'The model provider answered with an error or not at all.' },
+  PROVIDER_CUT: { rpc: 4303, retry: true, means: 'The provider ended the stream early; the text received so far is kept.' },
+  TOOL_UNKNOWN: { rpc: 4304, retry: false, means: 'No tool has that name in this session.' },
+  TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
+  TOOL_TIMEOUT: { rpc: 4306, retry: false, means: 'The tool ran into the deadline guard (tool_timeout).' },
+  // delivery and automation
+  PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
+  UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },
+  UNKNOWN_JOB: { rpc: 4403, retry: false, means: 'No cron job has that id.' },
+  BAD_SCHEDULE: { rpc: 4404, retry: false, means: 'The schedule cannot be read; the message lists the accepted forms.' },
+  PLATFORM_DOWN: { rpc: 4405, retry: true, means: 'The chat platform is not connected at the moment.' },
+  QUEUE_FULL: { rpc: 4406, retry: true, means: 'A bounded queue is full; nothing was accepted.' },
+  // mcp
+  UNKNOWN_SERVER: { rpc: 4501, retry: false, means: 'No MCP server has that name in config.yaml.' },
+  MCP_FAILED: { rpc: 4502, retry: true, means: 'The MCP server could not be reached or answered with an error.' },
+  // terminal
+  TOO_MANY_TERMINALS: { rpc: 4601, retry: true, means: 'As many terminals are open as the worker allows.' },
+  UNKNOWN_TERMINAL: { rpc: 4602, retry: false, means: 'No open terminal has that id.' },
+  // commands
+  USAGE: { rpc: 4701, retry: false, means: 'The command line is wrong; the message says how.' },
+  NOT_FOUND: { rpc: 4702, retry: false, means: 'The thing named does not exist.' },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+export interface ErrorDetail {
+  /** What to do next, a sentence or a command. */
+  fix?: string;
+  retryAfterMs?: number;
+  /** Field path of a bad parameter, joined with dots. */
+  field?: string;
+  /** Facts a program may read; never secrets. */
+  facts?: Record<string, unknown>;
+  cause?: unknown;
+}
+
+/** An operating error: says what happened to what, and what to do next. */
+export class AgentError extends Error {
+  override readonly name = 'AgentError';
+  readonly code: ErrorCode;
+  readonly fix: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly field: string | undefined;
+  readonly facts: Record<string, unknown> | undefined;
+
+  constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.code = code;
+    this.fix = detail.fix;
+    this.retryAfterMs = detail.retryAfterMs;
+    this.field = detail.field;
+    this.facts = detail.facts;
+  }
+
+  get retry(): boolean {
+    return errorTable[this.code].retry;
+  }
+}
+
+export const isAgentError = (value: unknown): value is AgentError => value instanceof AgentError;
+
+/** The message of anything that was thrown. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+
+/** The errno code of a system error (`ENOENT`, `ENOSPC`, …), if it is one. */
+export function errnoOf(thrown: unknown): string | undefined {
+  const code = (thrown as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
+}

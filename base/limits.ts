@@ -1,0 +1,192 @@
+/**
+ * Every limit and default of the service, each beside its reason.
+ * Times are milliseconds, sizes are bytes, unless the name says otherwise.
+ */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+export const limits = {
+  ipc: {
+    /** Contract §5: a larger frame is refused and its connection closed. */
+    frameMaxBytes: 16 * MiB,
+    /** A header block is two short lines; anything longer is not our protocol. */
+    headerMaxBytes: 4 * KiB,
+    /** A peer that connects and never says hello holds a descriptor; it gets this long. */
+    helloMs: 5_000,
+    /** Default limit of a call; methods with longer work name their own. */
+    callMs: 10_000,
+    /** How long a dial keeps trying while the peer is still starting (the startup budget of a worker). */
+    startingMs: 20_000,
+    /** First pause between two tries of a dial; doubles up to `redialMaxMs`. */
+    redialMinMs: 10,
+    redialMaxMs: 500,
+    /** Unsent bytes after which a client that does not read is cut off. */
+    sendQueueMaxBytes: 32 * MiB,
+    /** Open connections one socket accepts; idle ones are cheap, runaway clients are not. */
+    connectionsMax: 512,
+    /** Contract §2: a longer path does not fit `sun_path` on every platform (104 on macOS). */
+    socketPathMaxBytes: 100,
+    /** Raised when a frame or the hello changes shape. */
+    protocol: 1,
+  },
+  restart: {
+    /** Contract §4: an incarnation ready this long is replaced at once… */
+    readyForMs: 1_000,
+    /** …this many times… */
+    immediateMax: 5,
+    /** …within this window. */
+    immediateWindowMs: 60_000,
+    /** Then the delay starts here, doubles, with full jitter, up to `maxMs`. */
+    baseMs: 500,
+    maxMs: 60_000,
+    /** The delay starts over after this long in health. */
+    healthyMs: 300_000,
+    /** Contract §4: parked after this many failed starts within the window. */
+    failedStartsMax: 5,
+    failedStartsWindowMs: 600_000,
+    /** A death this soon after ready counts as a failed start (lessons 2). */
+    diedSoonMs: 10_000,
+    /** A parked slot is tried again this often. */
+    parkedRetryMs: 900_000,
+  },
+  worker: {
+    /** Contract §4, Readiness. */
+    startupMs: 20_000,
+    /** Default drain of an idle worker (lessons, defaults to start from). */
+    drainMs: 20_000,
+    /** Drain while a turn still makes progress. */
+    drainBusyMs: 180_000,
+    /** From SIGTERM to SIGKILL of the whole group. */
+    termMs: 5_000,
+    /** From SIGKILL to "this group cannot be killed": the kernel needs milliseconds. */
+    killMs: 5_000,
+    /** A sign of life this often: six workers cost under 10 ms of CPU a minute at this rate. */
+    heartbeatMs: 5_000,
+    /** Contract §4, Liveness. */
+    suspectMs: 10_000,
+    hungMs: 30_000,
+    /** House: a worker without any supervisor drains and leaves after this long. */
+    orphanMs: 900_000,
+    /** How long a new supervisor waits for a worker of the old one to report back. */
+    adoptMs: 10_000,
+    /** An on-demand worker with nothing to do leaves after this long. */
+    idleMs: 60_000,
+  },
+  supervisor: {
+    /** Resource samples and the freshness of status.json. */
+    sampleMs: 15_000,
+    /** Receipts kept (contract §4). */
+    receiptsMax: 1_000,
+    /** Last lines of output kept in memory per incarnation for the report of its end. */
+    tailLinesMax: 200,
+    tailLineMaxChars: 2_000,
+    /** `agent up` waits this long for every wanted slot. */
+    upMs: 60_000,
+  },
+  logs: {
+    /** Contract §7: 5 MB × 3 each. */
+    fileMaxBytes: 5_000_000,
+    filesMax: 3,
+    /** errors.log: reference, Logs table. */
+    errorsMaxBytes: 2_000_000,
+    errorsFilesMax: 2,
+    /** One line; the rest is cut and marked. */
+    lineMaxBytes: 64 * KiB,
+    /** Identical messages in a row collapse into one line with a count after this long. */
+    repeatMs: 10_000,
+  },
+  state: {
+    /** SQLite busy timeout: one writer per store, so a wait means a reader's checkpoint. */
+    busyMs: 1_000,
+    /** A lock on a file that is read, changed and written back. */
+    fileLockMs: 5_000,
+    /** config.yaml larger than this is refused before parsing (5,000 lines take 0.45 s to parse). */
+    configMaxBytes: 1 * MiB,
+    /** Aliases expanded per document: stops a YAML bomb. */
+    yamlAliasesMax: 100,
+  },
+  turn: {
+    /** Interface spec, Limits: all tools except manage_connections. */
+    toolGuardMs: 420_000,
+    /** Model calls in one turn. */
+    iterationsMax: 90,
+    /** Characters of tool output given back to the model; the middle is cut and says so. */
+    toolOutputMaxChars: 50_000,
+    /** Prompts waiting behind a busy session. */
+    queueMax: 50,
+    promptMaxChars: 1_000_000,
+    /** Events kept for replay per session. */
+    eventsMax: 2_000,
+    /** Provider calls: time to the first byte, and between two chunks. */
+    providerFirstByteMs: 120_000,
+    providerIdleMs: 120_000,
+    /** Reference, Limits and retries. */
+    providerRetriesMax: 3,
+  },
+  gateway: {
+    /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
+    deliveryTriesMax: 3,
+    deliveryFreshMs: 86_400_000,
+    deliveryKeepMs: 604_800_000,
+    /** Waiting messages per chat before a message is refused with a notice. */
+    inboxPerChatMax: 100,
+    /** Reference, Webhooks. */
+    webhookBodyMaxBytes: 1_000_000,
+    webhookPerMinute: 30,
+    webhookIdempotencyMs: 3_600_000,
+    /** First pause before a lost platform is dialled again; doubles with jitter. */
+    reconnectMinMs: 1_000,
+    reconnectMaxMs: 60_000,
+    /** Held messages are released one by one at this pace after `agent resume`. */
+    releaseMs: 500,
+  },
+  cron: {
+    /** Reference, Running a job. */
+    scriptMs: 3_600_000,
+    runIdleMs: 600_000,
+    leaseMs: 300_000,
+    /** Grace of a late occurrence: half the period within these bounds. */
+    graceMinMs: 120_000,
+    graceMaxMs: 7_200_000,
+    parallelMax: 4,
+    jobsMax: 10_000,
+    /** Parsed patterns kept: one croner object holds 80 KB (measured). */
+    patternsMax: 100,
+    /** Output files kept per job. */
+    outputFilesMax: 50,
+    /** Contract §10: signature timestamps this far off are refused. */
+    fireSkewMs: 300_000,
+    /** Interface spec, Limits: hint in the 503 of a paused fire. */
+    pausedRetrySeconds: 60,
+  },
+  mcp: {
+    /** Reference, MCP client. */
+    callMs: 300_000,
+    connectMs: 60_000,
+    reconnectMinMs: 1_000,
+    reconnectMaxMs: 60_000,
+    reconnectTriesMax: 5,
+    /** Text of one tool result handed on. */
+    resultMaxBytes: 4 * MiB,
+  },
+  dashboard: {
+    port: 9_119,
+    host: '127.0.0.1',
+    bodyMaxBytes: 1 * MiB,
+    /** Ping of an idle browser socket; two misses close it. */
+    heartbeatMs: 20_000,
+    /** Bytes waiting for a tab that does not read before it is cut (it replays on return). */
+    socketQueueMaxBytes: 8 * MiB,
+    logLinesMax: 5_000,
+  },
+  terminal: {
+    sessionsMax: 8,
+    /** Output kept for a page that reconnects. */
+    scrollbackMaxBytes: 256 * KiB,
+  },
+  chat: {
+    /** Contract §4: a service started by `agent chat` leaves this long after its last client. */
+    lingerMs: 600_000,
+  },
+} as const;

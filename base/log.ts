@@ -1,0 +1,134 @@
+/**
+ * Structured logging: one JSON object a line, shape of contract §7
+ * (`time level component slot pid session_id? msg …`). Redacts, collapses repeats, bounds a line.
+ */
+import { LogFile } from './logFile.ts';
+import { limits } from './limits.ts';
+import { createRedactor, type Redactor } from './redact.ts';
+import { messageOf } from './errors.ts';
+
+export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
+export type Level = (typeof levels)[number];
+
+export type Fields = Record<string, unknown>;
+
+export interface Logger {
+  debug(msg: string, fields?: Fields): void;
+  info(msg: string, fields?: Fields): void;
+  warn(msg: string, fields?: Fields): void;
+  error(msg: string, fields?: Fields): void;
+  fatal(msg: string, fields?: Fields): void;
+  /** Same destination, another component and more fixed fields. */
+  child(component: string, fields?: Fields): Logger;
+}
+
+/** Where finished lines go. */
+export interface LogSink {
+  write(level: Level, line: string): void;
+  /** Writes out collapsed repeats and closes files. */
+  close(): void;
+}
+
+export const severity = (level: Level): number => levels.indexOf(level);
+
+/** Thrown values as loggable fields, cause included. */
+export function errorFields(thrown: unknown): Fields {
+  if (!(thrown instanceof Error)) return { error: messageOf(thrown) };
+  const code = (thrown as { code?: unknown }).code;
+  return {
+    error: thrown.message,
+    ...(code === undefined ? {} : { code }),
+    stack: thrown.stack,
+    ...(thrown.cause === undefined ? {} : { cause: errorFields(thrown.cause) }),
+  };
+}
+
+export interface LoggerOptions {
+  sink: LogSink;
+  component: string;
+  level?: Level;
+  fields?: Fields;
+  redact?: Redactor;
+}
+
+export function createLogger({ sink, component, level = 'info', fields = {}, redact = createRedactor() }: LoggerOptions): Logger {
+  const floor = severity(level);
+  const at = (lineLevel: Level) => (msg: string, extra?: Fields) => {
+    if (severity(lineLevel) < floor) return;
+    sink.write(lineLevel, redact(formatLine({ level: lineLevel, component, ...fields, msg, ...extra })));
+  };
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    fatal: at('fatal'),
+    child: (name, more) => createLogger({ sink, component: name, level, fields: { ...fields, ...more }, redact }),
+  };
+}
+
+/** One line of contract §7; a field that cannot be serialised is replaced by its description, never thrown over. */
+export function formatLine(record: Fields & { level: Level; component: string; msg: string }): string {
+  const { level, component, msg, ...rest } = record;
+  const head = { time: new Date().toISOString(), level, component, ...rest, pid: process.pid, msg };
+  let line: string;
+  try {
+    line = JSON.stringify(head);
+  } catch (thrown) {
+    line = JSON.stringify({ time: head.time, level, component, pid: process.pid, msg, unserialisable: messageOf(thrown) });
+  }
+  if (Buffer.byteLength(line) <= limits.logs.lineMaxBytes) return line;
+  const cut = { ...head, msg: String(msg).slice(0, limits.logs.lineMaxBytes / 4), cut: true };
+  return JSON.stringify(Object.fromEntries(Object.entries(cut).filter(([, v]) => typeof v !== 'object' && String(v).length < limits.logs.lineMaxBytes / 4)));
+}
+
+/** `logs/<name>.log` plus `logs/errors.log` for warnings and worse; identical messages in a row collapse. */
+export function createFileSink({ file, errorsFile }: { file: string; errorsFile: string }): LogSink {
+  const main = new LogFile(file, { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1, shared: true });
+  const errors = new LogFile(errorsFile, { maxBytes: limits.logs.errorsMaxBytes, keep: limits.logs.errorsFilesMax - 1, shared: true });
+  let last: { key: string; level: Level; line: string; repeats: number; atMs: number } | undefined;
+  let repeatTimer: NodeJS.Timeout | undefined;
+
+  const put = (level: Level, line: string) => {
+    main.append(line);
+    if (severity(level) >= severity('warn')) errors.append(line);
+  };
+  const flushRepeats = () => {
+    clearTimeout(repeatTimer);
+    repeatTimer = undefined;
+    if (!last || last.repeats === 0) return;
+    const record = JSON.parse(last.line) as Fields;
+    put(last.level, JSON.stringify({ ...record, time: new Date().toISOString(), repeated: last.repeats }));
+    last = undefined;
+  };
+  return {
+    write(level, line) {
+      const key = line.slice(line.indexOf(',') + 1);
+      const nowMs = performance.now();
+      if (last && last.key === key && nowMs - last.atMs < limits.logs.repeatMs) {
+        last.repeats++;
+        repeatTimer ??= setTimeout(flushRepeats, limits.logs.repeatMs).unref();
+        return;
+      }
+      flushRepeats();
+      last = { key, level, line, repeats: 0, atMs: nowMs };
+      put(level, line);
+    },
+    close() {
+      flushRepeats();
+      main.close();
+      errors.close();
+    },
+  };
+}
+
+/** Lines for a person at a terminal: `12:00:01 warn  gateway  message`. */
+export function createConsoleSink(stream: NodeJS.WritableStream): LogSink {
+  return {
+    write(level, line) {
+      const record = JSON.parse(line) as { time: string; component: string; msg: string };
+      stream.write(`${record.time.slice(11, 19)} ${level.padEnd(5)} ${record.component.padEnd(10)} ${record.msg}\n`);
+    },
+    close() {},
+  };
+}

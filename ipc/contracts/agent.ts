@@ -1,0 +1,56 @@
+/** What other workers ask of the agent worker, beside the gateway RPC of `rpc.ts`. */
+import { z } from 'zod';
+import { method } from '../method.ts';
+
+/** Where a turn comes from; vocabulary of the shared metrics (interface spec, Dimension vocabularies). */
+export const Surface = z.enum(['api', 'batch', 'cli', 'desktop', 'gateway', 'other', 'scheduled_task', 'tui']);
+export type Surface = z.infer<typeof Surface>;
+
+export const TurnOutcome = z.object({
+  session_id: z.string(),
+  /** Durable id of the user's message. */
+  message_id: z.number(),
+  status: z.enum(['complete', 'interrupted', 'error']),
+  /** Final text; on `interrupted` and `error` what had been received. */
+  text: z.string(),
+  /** Code and sentence of what went wrong. */
+  error: z.object({ code: z.string(), message: z.string(), fix: z.string().nullable() }).nullable(),
+  /** A tool had run: the turn must not be repeated by itself. */
+  tools_ran: z.boolean(),
+});
+export type TurnOutcome = z.infer<typeof TurnOutcome>;
+
+/**
+ * Runs one turn to its end and answers with the outcome; lasts as long as the turn. Calling again with the
+ * same `idempotency_key` joins the running turn or returns its recorded outcome, also after a restart of
+ * either side; a turn that a crash cut before any tool had run is run again. Errors: NO_PROVIDER, BUSY, DRAINING.
+ */
+export const runTurn = method('turn.run', {
+  params: z.object({
+    /** Stable key of the conversation (`agent:main:irc:group:#room`); the session is made on first use. `null` = a fresh session. */
+    session_key: z.string().nullable(),
+    text: z.string(),
+    idempotency_key: z.string(),
+    surface: Surface,
+    /** Platform and chat, for toolset rules and the transcript. */
+    platform: z.string().optional(),
+    user: z.string().optional(),
+    title: z.string().optional(),
+    profile: z.string().optional(),
+    model: z.string().optional(),
+  }),
+  result: TurnOutcome,
+  timeoutMs: 0,
+});
+
+/** Interrupts the running turn of a keyed conversation and forgets its key: the next message starts fresh (`/new`). */
+export const resetConversation = method('conversation.reset', {
+  params: z.object({ session_key: z.string(), profile: z.string().optional() }),
+  result: z.object({ reset: z.boolean() }),
+});
+
+/** Interrupts the running turn of a keyed conversation (`/stop`). */
+export const stopConversation = method('conversation.stop', {
+  params: z.object({ session_key: z.string(), profile: z.string().optional() }),
+  result: z.object({ interrupted: z.boolean() }),
+});

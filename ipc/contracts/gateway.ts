@@ -1,0 +1,45 @@
+/** What others ask of the gateway worker: durable delivery and platform state. */
+import { z } from 'zod';
+import { method } from '../method.ts';
+
+export const PlatformState = z.object({
+  platform: z.string(),
+  state: z.enum(['connecting', 'connected', 'retrying', 'fatal', 'disabled']),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  retrying_since: z.string().nullable(),
+  updated_at: z.string(),
+});
+export type PlatformState = z.infer<typeof PlatformState>;
+
+export const DeliveryStatus = z.enum(['pending', 'sending', 'delivered', 'uncertain', 'failed', 'expired']);
+
+/**
+ * Accepts a message for a chat into the durable outbox; the answer means "stored", not "delivered".
+ * The same `idempotency_key` is stored once. Errors: UNKNOWN_TARGET, QUEUE_FULL, DISK_FULL.
+ */
+export const enqueueDelivery = method('delivery.enqueue', {
+  params: z.object({
+    /** `<platform>`, `<platform>:<chat>` or `<platform>:<chat>:<thread>`. */
+    target: z.string(),
+    text: z.string().min(1),
+    idempotency_key: z.string(),
+    /** Who asks: `cli`, `cron`, … */
+    origin: z.string(),
+  }),
+  result: z.object({ delivery_id: z.number(), status: DeliveryStatus, duplicate: z.boolean() }),
+});
+
+/** State of one delivery; with `wait_ms` waits for it to leave `pending` and `sending`. Errors: NOT_FOUND. */
+export const deliveryStatus = method('delivery.status', {
+  params: z.object({ delivery_id: z.number(), wait_ms: z.number().int().min(0).max(60_000).default(0) }),
+  result: z.object({ delivery_id: z.number(), status: DeliveryStatus, tries: z.number(), error: z.string().nullable() }),
+  timeoutMs: 70_000,
+});
+
+export const listTargets = method('delivery.targets', {
+  params: z.object({}),
+  result: z.object({ targets: z.array(z.object({ target: z.string(), platform: z.string(), chat: z.string().nullable(), state: z.string() })) }),
+});
+
+export const platforms = method('gateway.platforms', { params: z.object({}), result: z.object({ platforms: z.array(PlatformState), held: z.number() }) });

@@ -1,0 +1,162 @@
+/** What the supervisor answers on `run/supervisor.sock`, and the shapes of status and receipts (contract §4). */
+import { z } from 'zod';
+import { limits } from '../../base/limits.ts';
+import { method, notice } from '../method.ts';
+
+export const slotStates = ['down', 'starting', 'ready', 'draining', 'backoff', 'parked'] as const;
+export const SlotState = z.enum(slotStates);
+export type SlotState = z.infer<typeof SlotState>;
+
+export const LastExit = z.object({
+  code: z.number().nullable(),
+  signal: z.string().nullable(),
+  at: z.string(),
+  /** Groups ends of the same kind; equal signatures mean the same cause. */
+  signature: z.string(),
+  /** One sentence for a person. */
+  summary: z.string(),
+});
+export type LastExit = z.infer<typeof LastExit>;
+
+export const WorkerStatus = z.object({
+  slot: z.string(),
+  profile: z.string(),
+  /** `demand` = started when first needed. */
+  desired: z.enum(['up', 'down', 'demand']),
+  state: SlotState,
+  pid: z.number().nullable(),
+  since: z.string(),
+  /** Spawn to ready of the current incarnation. */
+  ready_ms: z.number().nullable(),
+  /** Unplanned restarts since the supervisor started. */
+  restarts: z.number(),
+  code: z.string().nullable(),
+  rss_bytes: z.number().nullable(),
+  cpu_percent: z.number().nullable(),
+  /** Why it is not ready, with the fix. */
+  reason: z.string().nullable(),
+  next_start_at: z.string().nullable(),
+  last_exit: LastExit.nullable(),
+});
+export type WorkerStatus = z.infer<typeof WorkerStatus>;
+
+export const PauseStatus = z.object({
+  path: z.string(),
+  reason: z.string().nullable(),
+  engaged_at: z.string().nullable(),
+  expires_at: z.string().nullable(),
+  scope: z.array(z.string()),
+});
+
+export const Status = z.object({
+  supervisor: z.object({
+    pid: z.number(),
+    version: z.string(),
+    code: z.string(),
+    started_at: z.string(),
+    home: z.string(),
+    managed_by: z.enum(['systemd', 'launchd', 'container', 'none']),
+    /** Workers taken over from an earlier supervisor. */
+    adopted: z.number(),
+    /** Kernel start time and boot id: with the pid they prove which process wrote this. */
+    start_time: z.number(),
+    boot_id: z.string(),
+    /** Where the page is; null while no dashboard is ready. */
+    dashboard: z.string().nullable(),
+    demo: z.boolean(),
+  }),
+  paused: PauseStatus.nullable(),
+  /** Things the operator should know: a bad config.yaml, a corrupt gateway_state.json, … */
+  problems: z.array(z.object({ what: z.string(), fix: z.string() })),
+  workers: z.array(WorkerStatus),
+  /** When this snapshot was taken. */
+  at: z.string(),
+});
+export type Status = z.infer<typeof Status>;
+
+export const Receipt = z.object({
+  slot: z.string(),
+  action: z.enum(['start', 'stop', 'restart']),
+  cause: z.string(),
+  actor: z.string(),
+  old_pid: z.number().nullable(),
+  new_pid: z.number().nullable(),
+  ok: z.boolean(),
+  ready_ms: z.number().nullable(),
+  downtime_ms: z.number().nullable(),
+  drained_ms: z.number().nullable(),
+  interrupted_turns: z.number(),
+  at: z.string(),
+  /** Why it failed; absent when ok. */
+  error: z.string().optional(),
+});
+export type Receipt = z.infer<typeof Receipt>;
+
+export const status = method('supervisor.status', { params: z.object({}), result: Status });
+
+const SlotCommand = z.object({
+  slot: z.string(),
+  /** False: SIGTERM at once. */
+  drain: z.boolean().default(true),
+  /** Who asks, for the receipt: `cli`, `dashboard`, … */
+  actor: z.string().default('unknown'),
+  cause: z.string().default('command'),
+});
+
+/** Slot commands answer with the receipt when the result is known. Errors: UNKNOWN_SLOT, SUPERSEDED. */
+export const startSlot = method('slot.start', { params: SlotCommand, result: Receipt, timeoutMs: 0 });
+export const stopSlot = method('slot.stop', { params: SlotCommand, result: Receipt, timeoutMs: 0 });
+export const restartSlot = method('slot.restart', { params: SlotCommand, result: Receipt, timeoutMs: 0 });
+
+/** Starts an on-demand slot unless it runs; answers when it is ready. Errors: UNKNOWN_SLOT, START_FAILED, SLOT_PARKED. */
+export const ensureSlot = method('slot.ensure', {
+  params: z.object({ slot: z.string() }),
+  result: z.object({ slot: z.string(), pid: z.number(), socket: z.string() }),
+  timeoutMs: limits.ipc.startingMs + 10_000,
+});
+
+/** What is known about the last abnormal end of a slot (`agent why`). */
+export const whySlot = method('slot.why', {
+  params: z.object({ slot: z.string() }),
+  result: z.object({ slot: z.string(), state: SlotState, sentence: z.string(), last_exit: LastExit.nullable(), tail: z.array(z.string()) }),
+});
+
+/** Recent receipts, newest first. */
+export const receipts = method('supervisor.receipts', {
+  params: z.object({ slot: z.string().optional(), limit: z.number().int().min(1).max(1_000).default(50) }),
+  result: z.object({ receipts: z.array(Receipt) }),
+});
+
+/** Makes a service that `agent chat` started into the full one: every boot slot is wanted. */
+export const wantAll = method('supervisor.want_all', { params: z.object({ demo: z.boolean().optional() }), result: z.object({ changed: z.boolean() }) });
+
+/** Resolves when every wanted slot is ready, or says which are not when `timeout_ms` has passed. */
+export const waitReady = method('supervisor.wait_ready', {
+  params: z.object({ timeout_ms: z.number().int().min(0).default(limits.supervisor.upMs) }),
+  result: z.object({ ready: z.boolean(), status: Status }),
+  timeoutMs: 0,
+});
+
+/** Drains and stops every worker; answers when all are proved gone, then the supervisor leaves. */
+export const down = method('supervisor.down', {
+  params: z.object({ actor: z.string().default('unknown'), drain: z.boolean().default(true) }),
+  result: z.object({ receipts: z.array(Receipt) }),
+  timeoutMs: 0,
+});
+
+// --- said by a worker on its own connection to the supervisor ---
+
+/**
+ * "I serve now": the first call of a worker, made once its socket accepts and its service works, and again to
+ * every later supervisor (re-adoption). Errors: UNKNOWN_SLOT when this is not the incarnation on record.
+ */
+export const attach = method('worker.attach', {
+  params: z.object({ slot: z.string(), pid: z.number(), nonce: z.string(), code: z.string(), facts: z.record(z.string(), z.unknown()) }),
+  result: z.object({}),
+});
+
+/** Progress of the main loop. */
+export const heartbeat = notice('worker.heartbeat', z.object({ active: z.number().int(), lag_ms: z.number() }));
+
+/** What the worker reports about itself for status (platform states of the gateway, address of the dashboard, …). */
+export const facts = notice('worker.facts', z.object({ facts: z.record(z.string(), z.unknown()) }));

@@ -1,0 +1,141 @@
+/**
+ * Connecting to a process of the house: bounded patience while it is still starting, then the hello.
+ * `dial` gives a Link; `dialFrames` gives the bare frames, for a relay.
+ */
+import { connect, type Socket } from 'node:net';
+import { AgentError, errnoOf, errorTable, type ErrorCode } from '../base/errors.ts';
+import { limits } from '../base/limits.ts';
+import { sleep, within } from '../base/time.ts';
+import { hello, HelloAnswer, type Hello } from './contracts/peer.ts';
+import { encodeFrame, FrameDecoder } from './frames.ts';
+import { Link, type Handler, type NoticeHandler } from './link.ts';
+
+export interface DialOptions {
+  /** Content of `run/token`. */
+  token: string;
+  /** Who is calling: a slot, or `cli`. */
+  slot: string;
+  code?: string;
+  relay?: boolean;
+  signal?: AbortSignal | undefined;
+  /** How long to keep trying while nothing listens yet; 0 = fail at once. */
+  startingMs?: number;
+  handlers?: Handler[];
+  notices?: NoticeHandler[];
+}
+
+/** Errors: PEER_UNREACHABLE, BAD_TOKEN, PROTOCOL_MISMATCH, TOO_MANY_CONNECTIONS. */
+export async function dial(path: string, options: DialOptions): Promise<Link> {
+  const socket = await connectPatiently(path, options);
+  const link = new Link(socket, { slot: path, pid: 0, code: '', relay: false });
+  link.handle(...(options.handlers ?? []));
+  link.on(...(options.notices ?? []));
+  try {
+    const answer = await link.call(hello, helloOf(options), { signal: options.signal });
+    link.peer = { slot: answer.slot, pid: answer.pid, code: answer.code, relay: false };
+    return link;
+  } catch (thrown) {
+    link.destroy();
+    throw thrown;
+  }
+}
+
+export interface FrameStream {
+  answer: HelloAnswer;
+  socket: Socket;
+  /** Calls back with each frame body, those already received first. */
+  listen(onBody: (body: Buffer) => void): void;
+  /** Sends one frame; false = the peer does not keep up, wait for the socket's `drain`. */
+  send(body: string): boolean;
+}
+
+/** Dials and says hello, then hands over the frames unread. Errors as `dial`. */
+export async function dialFrames(path: string, options: DialOptions): Promise<FrameStream> {
+  const socket = await connectPatiently(path, options);
+  const decoder = new FrameDecoder();
+  const early: Buffer[] = [];
+  const answered = Promise.withResolvers<HelloAnswer>();
+  let onBody = (body: Buffer): void => {
+    const message = JSON.parse(body.toString()) as HelloReply;
+    if (message.id !== 'hello') early.push(body);
+    else if (message.error) answered.reject(refusal(message.error));
+    else answered.resolve(HelloAnswer.parse(message.result));
+  };
+  socket.on('data', (chunk) => {
+    try {
+      for (const body of decoder.push(chunk)) onBody(body);
+    } catch (thrown) {
+      socket.destroy(thrown as Error);
+    }
+  });
+  socket.once('close', () => answered.reject(new AgentError('PEER_GONE', `${path} closed during the hello`)));
+  socket.on('error', () => {});
+  socket.write(encodeFrame(JSON.stringify({ jsonrpc: '2.0', id: 'hello', method: hello.name, params: helloOf(options) })));
+  try {
+    const answer = await within(answered.promise, { ms: limits.ipc.helloMs, signal: options.signal, what: `hello of ${path}` });
+    return {
+      answer,
+      socket,
+      listen(callback) {
+        onBody = callback;
+        for (const body of early.splice(0)) callback(body);
+      },
+      send: (body) => socket.write(encodeFrame(body)),
+    };
+  } catch (thrown) {
+    socket.destroy();
+    throw thrown;
+  }
+}
+
+interface HelloReply {
+  id?: unknown;
+  result?: unknown;
+  error?: { message: string; data?: { code?: string } };
+}
+
+function refusal({ message, data }: { message: string; data?: { code?: string } }): AgentError {
+  const code = data?.code && data.code in errorTable ? (data.code as ErrorCode) : 'INTERNAL';
+  return new AgentError(code, message);
+}
+
+function helloOf({ token, slot, code = '', relay }: DialOptions): Hello {
+  return { token, protocol: limits.ipc.protocol, slot, pid: process.pid, code, ...(relay ? { relay } : {}) };
+}
+
+/** Nothing there yet: worth another try while the peer may still be starting. */
+const NOT_YET = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN']);
+
+async function connectPatiently(path: string, { signal, startingMs = 0 }: DialOptions): Promise<Socket> {
+  const deadlineMs = performance.now() + startingMs;
+  for (let pauseMs: number = limits.ipc.redialMinMs; ; pauseMs = Math.min(pauseMs * 2, limits.ipc.redialMaxMs)) {
+    try {
+      return await connectOnce(path, signal);
+    } catch (thrown) {
+      const leftMs = deadlineMs - performance.now();
+      if (!NOT_YET.has(errnoOf(thrown) ?? '') || leftMs <= 0) {
+        throw new AgentError('PEER_UNREACHABLE', `nothing answers at ${path}`, { cause: thrown, facts: { errno: errnoOf(thrown) } });
+      }
+      await sleep(Math.min(pauseMs, leftMs), signal);
+    }
+  }
+}
+
+function connectOnce(path: string, signal: AbortSignal | undefined): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path });
+    const fail = (thrown: Error) => {
+      socket.destroy();
+      reject(thrown);
+    };
+    const onAbort = () => fail(signal!.reason as Error);
+    socket.once('error', fail);
+    socket.once('connect', () => {
+      socket.off('error', fail);
+      signal?.removeEventListener('abort', onAbort);
+      resolve(socket);
+    });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

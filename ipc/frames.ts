@@ -1,0 +1,144 @@
+/**
+ * `Content-Length` framing on a byte stream (the framing of vscode-jsonrpc), with the two things its
+ * own reader lacks: a size limit, and dispatch without a deferred turn per message (measured: 5.6×
+ * the pipelined rate, see docs/BENCHMARKS.md). Reader and writer plug into vscode-jsonrpc; the
+ * dashboard uses them bare to relay frames.
+ */
+import type { Socket } from 'node:net';
+import { AbstractMessageReader, AbstractMessageWriter, type DataCallback, type Disposable, type Message } from 'vscode-jsonrpc';
+import { AgentError } from '../base/errors.ts';
+import { limits } from '../base/limits.ts';
+
+const SEPARATOR = Buffer.from('\r\n\r\n');
+const LENGTH = /^content-length:\s*(\d+)\s*$/i;
+const EMPTY = Buffer.alloc(0);
+
+/** Cuts a byte stream into frame bodies. Throws FRAME_TOO_LARGE or FRAME_MALFORMED; the stream is unusable after that. */
+export class FrameDecoder {
+  #chunks: Buffer[] = [];
+  #sizeBytes = 0;
+  #bodyBytes: number | undefined;
+  #maxBytes: number;
+
+  constructor(maxBytes: number = limits.ipc.frameMaxBytes) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Adds received bytes; returns the bodies now complete. */
+  push(chunk: Buffer): Buffer[] {
+    this.#chunks.push(chunk);
+    this.#sizeBytes += chunk.length;
+    const bodies: Buffer[] = [];
+    for (;;) {
+      if (this.#bodyBytes === undefined && !this.#readHeader()) return bodies;
+      if (this.#sizeBytes < this.#bodyBytes!) return bodies;
+      const all = this.#joined();
+      bodies.push(all.subarray(0, this.#bodyBytes));
+      this.#keep(all.subarray(this.#bodyBytes));
+      this.#bodyBytes = undefined;
+    }
+  }
+
+  #readHeader(): boolean {
+    const all = this.#joined();
+    const end = all.indexOf(SEPARATOR);
+    if (end < 0) {
+      if (all.length > limits.ipc.headerMaxBytes) throw new AgentError('FRAME_MALFORMED', 'the frame header does not end');
+      return false;
+    }
+    const header = all.subarray(0, end).toString('latin1');
+    const length = header.split('\r\n').map((line) => LENGTH.exec(line)?.[1]).find((value) => value !== undefined);
+    if (length === undefined) throw new AgentError('FRAME_MALFORMED', 'the frame header has no Content-Length');
+    const bodyBytes = Number(length);
+    if (bodyBytes > this.#maxBytes) {
+      throw new AgentError('FRAME_TOO_LARGE', `a frame of ${bodyBytes} bytes is over the limit of ${this.#maxBytes}`);
+    }
+    this.#bodyBytes = bodyBytes;
+    this.#keep(all.subarray(end + SEPARATOR.length));
+    return true;
+  }
+
+  #joined(): Buffer {
+    if (this.#chunks.length === 1) return this.#chunks[0]!;
+    const all = this.#chunks.length === 0 ? EMPTY : Buffer.concat(this.#chunks, this.#sizeBytes);
+    this.#chunks = [all];
+    return all;
+  }
+
+  #keep(rest: Buffer): void {
+    this.#chunks = rest.length ? [rest] : [];
+    this.#sizeBytes = rest.length;
+  }
+}
+
+/** A frame ready for the socket. Throws FRAME_TOO_LARGE before anything is sent. */
+export function encodeFrame(body: string): Buffer {
+  const sizeBytes = Buffer.byteLength(body);
+  if (sizeBytes > limits.ipc.frameMaxBytes) {
+    throw new AgentError('FRAME_TOO_LARGE', `a frame of ${sizeBytes} bytes is over the limit of ${limits.ipc.frameMaxBytes}`);
+  }
+  return Buffer.from(`Content-Length: ${sizeBytes}\r\n\r\n${body}`);
+}
+
+export class FrameReader extends AbstractMessageReader {
+  #socket: Socket;
+  #decoder = new FrameDecoder();
+
+  constructor(socket: Socket) {
+    super();
+    this.#socket = socket;
+  }
+
+  listen(callback: DataCallback): Disposable {
+    const onData = (chunk: Buffer) => {
+      try {
+        for (const body of this.#decoder.push(chunk)) callback(parseMessage(body));
+      } catch (thrown) {
+        this.#socket.off('data', onData);
+        this.fireError(thrown);
+        this.#socket.destroy(thrown as Error);
+      }
+    };
+    this.#socket.on('data', onData);
+    this.#socket.once('close', () => this.fireClose());
+    return { dispose: () => this.#socket.off('data', onData) };
+  }
+}
+
+function parseMessage(body: Buffer): Message {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new AgentError('FRAME_MALFORMED', 'a frame is not JSON', { cause });
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new AgentError('FRAME_MALFORMED', 'a frame is not a JSON-RPC object');
+  }
+  return value as Message;
+}
+
+export class FrameWriter extends AbstractMessageWriter {
+  #socket: Socket;
+
+  constructor(socket: Socket) {
+    super();
+    this.#socket = socket;
+    socket.once('close', () => this.fireClose());
+  }
+
+  async write(message: Message): Promise<void> {
+    const frame = encodeFrame(JSON.stringify(message));
+    if (this.#socket.destroyed) throw new AgentError('PEER_GONE', 'the connection is closed');
+    if (this.#socket.writableLength > limits.ipc.sendQueueMaxBytes) {
+      const slow = new AgentError('PEER_GONE', `the peer does not read: ${this.#socket.writableLength} bytes wait for it`);
+      this.#socket.destroy(slow);
+      throw slow;
+    }
+    this.#socket.write(frame);
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+}

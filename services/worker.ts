@@ -1,0 +1,360 @@
+/**
+ * The life of every worker, top to bottom: read who I am, open the log, build the service, serve the
+ * socket, tell the supervisor, live, drain, leave with the right code. Services fill in `start`.
+ * Runs the same without a supervisor (`--external-supervisor`): same exit codes, same drain.
+ */
+import { statSync, watch } from 'node:fs';
+import { AgentError, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
+import { exitCodes } from '../base/exitCodes.ts';
+import { hexId } from '../base/ids.ts';
+import { limits } from '../base/limits.ts';
+import { createLogger, errorFields, type Logger, type LogSink } from '../base/log.ts';
+import { createRedactor, type Redactor } from '../base/redact.ts';
+import { sleep, within } from '../base/time.ts';
+import { createClient, type Client } from '../ipc/client.ts';
+import { drain, ping, report, stop } from '../ipc/contracts/peer.ts';
+import { attach, ensureSlot, facts as factsNotice, heartbeat } from '../ipc/contracts/supervisor.ts';
+import { dial } from '../ipc/dial.ts';
+import { handle, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
+import { serve } from '../ipc/serve.ts';
+import { loadConfig, type LoadedConfig } from '../state/config/load.ts';
+import { readSecrets, type Secrets } from '../state/env.ts';
+import { ensureToken, openHome, prepareHome, requireProfile, type Home, type ProfilePaths } from '../state/home.ts';
+import { logNameOf, openLogSink } from '../state/logs.ts';
+import { release, type Release } from '../state/release.ts';
+
+export interface WorkerContext {
+  /** `agent`, or `agent@work` for another profile. */
+  slot: string;
+  profile: string;
+  home: Home;
+  /** Paths of this worker's profile. */
+  paths: ProfilePaths;
+  token: string;
+  release: Release;
+  /** The rehearsal model is on offer (`agent up --demo`). */
+  demo: boolean;
+  /** Nothing else owns this process's life: no supervisor. */
+  external: boolean;
+  log: Logger;
+  redact: Redactor;
+  /** config.yaml as it is now; read again when the file changed. */
+  config(): LoadedConfig;
+  /** `.env` as it is now. Its values are known to the redactor. */
+  secrets(): Secrets;
+  /** A standing client of another worker; starts it through the supervisor when it is an on-demand slot. */
+  peer(slot: string): Client;
+  /** Tells the supervisor something for `status`; merged over earlier facts. */
+  reportFacts(facts: Record<string, unknown>): void;
+  /** Aborts when the worker is leaving, after the drain. */
+  signal: AbortSignal;
+}
+
+export interface WorkerService extends AsyncDisposable {
+  handlers: Handler[];
+  notices?: NoticeHandler[];
+  /** Methods open to relayed browsers. */
+  relayMethods?: ReadonlySet<string>;
+  onLink?: (link: Link) => void;
+  /** Names of units of work in flight; empty = idle. */
+  active(): string[];
+  /** Facts for `worker.report`. */
+  facts?(): Record<string, unknown>;
+  /** Take no new work, finish what runs until `signal` aborts, then interrupt it. Answers how much was interrupted. */
+  drain(signal: AbortSignal): Promise<{ interrupted: number }>;
+  /** Called once the worker serves and the supervisor knows. */
+  started?(): void;
+}
+
+/** Errors after which a restart cannot help: the operator has to change something (exit 78). */
+const permanent: ReadonlySet<ErrorCode> = new Set(['CONFIG_INVALID', 'STORE_CORRUPT', 'UNKNOWN_PROFILE']);
+
+/** Runs a worker until it is told to stop; sets the exit code and ends the process. */
+export async function runWorker(kind: string, start: (context: WorkerContext) => Promise<WorkerService>): Promise<void> {
+  process.title = `agent-${process.env.AGENT_SLOT ?? kind}`;
+  const life = await openLife(kind).catch((thrown: unknown) => {
+    process.stderr.write(`agent: ${messageOf(thrown)}${isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : ''}\n`);
+    process.exit(exitCodes.failed);
+  });
+  const { context, sink } = life;
+  const leave = (code: number): never => {
+    sink.close();
+    process.exit(code);
+  };
+  const crash = (what: string) => (thrown: unknown) => {
+    context.log.fatal(`${what}: ${messageOf(thrown)}`, errorFields(thrown));
+    process.stderr.write(`${what}: ${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+    leave(exitCodes.failed);
+  };
+  process.on('uncaughtException', crash('uncaught exception'));
+  process.on('unhandledRejection', crash('unhandled rejection'));
+  try {
+    leave(await live(life, start));
+  } catch (thrown) {
+    const error = isAgentError(thrown) ? thrown : undefined;
+    context.log.fatal(`cannot go on: ${messageOf(thrown)}`, errorFields(thrown));
+    process.stderr.write(`${error ? `${error.code}: ${error.message}${error.fix ? ` — ${error.fix}` : ''}` : (thrown as Error).stack}\n`);
+    leave(error && permanent.has(error.code) ? exitCodes.config : exitCodes.failed);
+  }
+}
+
+interface Life {
+  context: WorkerContext;
+  sink: LogSink;
+  nonce: string;
+  stopping: AbortController;
+  supervisor: Link | undefined;
+  facts: Record<string, unknown>;
+}
+
+async function openLife(kind: string): Promise<Life> {
+  const { env } = process;
+  const home = openHome();
+  prepareHome(home);
+  const profile = env.AGENT_PROFILE || 'default';
+  const slot = env.AGENT_SLOT || (profile === 'default' ? kind : `${kind}@${profile}`);
+  const paths = requireProfile(home, profile);
+  const redact = createRedactor();
+  const secrets = createSecrets(paths, redact);
+  const config = createConfig(home, paths);
+  const sink = openLogSink(paths, logNameOf(slot));
+  const log = createLogger({ sink, component: kind, level: config().config.logging?.level ?? 'info', fields: { slot }, redact });
+  const token = ensureToken(home);
+  redact.learn([token]);
+  const stopping = new AbortController();
+  const life: Life = { sink, nonce: env.AGENT_SLOT_NONCE || hexId(32), stopping, supervisor: undefined, facts: {} } as unknown as Life;
+  const peers = new Map<string, Client>();
+  life.context = {
+    slot,
+    profile,
+    home,
+    paths,
+    token,
+    release: release(),
+    demo: env.AGENT_DEMO === '1',
+    external: !env.AGENT_SLOT_NONCE,
+    log,
+    redact,
+    config,
+    secrets,
+    signal: stopping.signal,
+    peer: (other) => cached(peers, other, () => peerClient(life, other)),
+    reportFacts(more) {
+      Object.assign(life.facts, more);
+      life.supervisor?.notify(factsNotice, { facts: more });
+    },
+  };
+  // The identity of this incarnation stays out of the environment of its children.
+  delete env.AGENT_SLOT_NONCE;
+  return life;
+}
+
+/** The main flow. Answers the exit code. */
+async function live(life: Life, start: (context: WorkerContext) => Promise<WorkerService>): Promise<number> {
+  const { context, nonce } = life;
+  const startedAt = performance.now();
+  const leaving = Promise.withResolvers<number>();
+  await using resources = new AsyncDisposableStack();
+
+  const service = resources.use(await start(context));
+  const drainOnce = once((deadlineMs: number) => drainService(service, context, deadlineMs));
+  const stopOnce = once(async (deadlineMs: number) => {
+    await drainOnce(deadlineMs);
+    leaving.resolve(exitCodes.ok);
+  });
+  const own = ownHandlers({ service, life, startedAt, drainOnce, stopOnce });
+  const server = await serve({
+    path: context.home.run.socket(context.slot),
+    slot: context.slot,
+    token: context.token,
+    code: context.release.code,
+    nonce,
+    handlers: [...service.handlers, ...own],
+    ...(service.notices ? { notices: service.notices } : {}),
+    ...(service.relayMethods ? { relayMethods: service.relayMethods } : {}),
+    ...(service.onLink ? { onLink: service.onLink } : {}),
+  });
+  resources.use(server);
+
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      context.log.info(`${name} received`);
+      void stopOnce(limits.worker.termMs - 500);
+    });
+  }
+  if (!context.external) void keepSupervised(life, nonce, own, service, stopOnce);
+  context.log.info('ready', { ready_ms: Math.round(performance.now() - startedAt) });
+  service.started?.();
+
+  const code = await leaving.promise;
+  server.stopListening();
+  life.stopping.abort(new AgentError('CANCELLED', `${context.slot} is leaving`));
+  context.log.info('leaving', { code });
+  return code;
+}
+
+interface OwnParts {
+  service: WorkerService;
+  life: Life;
+  startedAt: number;
+  drainOnce: (deadlineMs: number) => Promise<{ interrupted: number; drained_ms: number }>;
+  stopOnce: (deadlineMs: number) => Promise<void>;
+}
+
+/** The methods every worker answers (contract §5). */
+function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts): Handler[] {
+  const { slot } = life.context;
+  const uptime = () => Math.round(performance.now() - startedAt);
+  return [
+    handle(ping, () => ({ slot, pid: process.pid, uptime_ms: uptime() })),
+    handle(drain, ({ deadline_ms }) => drainOnce(deadline_ms)),
+    handle(report, () => ({
+      slot,
+      pid: process.pid,
+      uptime_ms: uptime(),
+      rss_bytes: process.memoryUsage.rss(),
+      loop_lag_ms: 0,
+      active: service.active(),
+      facts: { ...life.facts, ...service.facts?.() },
+    })),
+    handle(stop, ({ deadline_ms }) => {
+      setImmediate(() => void stopOnce(deadline_ms ?? limits.worker.drainMs));
+      return { stopping: true as const };
+    }),
+  ];
+}
+
+async function drainService(service: WorkerService, context: WorkerContext, deadlineMs: number): Promise<{ interrupted: number; drained_ms: number }> {
+  const startedAt = performance.now();
+  context.log.info('draining', { deadline_ms: deadlineMs, active: service.active() });
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(new AgentError('TIMEOUT', 'the drain ran out of time')), deadlineMs);
+  try {
+    // A service that ignores its deadline gets a second to interrupt, then is left to SIGTERM.
+    const { interrupted } = await within(service.drain(deadline.signal), { ms: deadlineMs + 1_000, what: 'drain' });
+    return { interrupted, drained_ms: Math.round(performance.now() - startedAt) };
+  } catch (thrown) {
+    context.log.warn(`drain did not finish: ${messageOf(thrown)}`);
+    return { interrupted: service.active().length, drained_ms: Math.round(performance.now() - startedAt) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Keeps a connection to whatever supervisor runs; leaves after 15 minutes without one (house, Processes). */
+async function keepSupervised(
+  life: Life,
+  nonce: string,
+  own: Handler[],
+  service: WorkerService,
+  stopOnce: (deadlineMs: number) => Promise<void>,
+): Promise<void> {
+  const { context } = life;
+  let orphanedAt = performance.now();
+  while (!context.signal.aborted) {
+    try {
+      const link = await dial(context.home.run.supervisorSocket, {
+        token: context.token,
+        slot: context.slot,
+        code: context.release.code,
+        handlers: own,
+        signal: context.signal,
+      });
+      const facts = { ...life.facts, ...service.facts?.() };
+      await link.call(attach, { slot: context.slot, pid: process.pid, nonce, code: context.release.code, facts });
+      life.supervisor = link;
+      const beat = startHeartbeat(link, service);
+      await link.closed;
+      clearInterval(beat);
+      life.supervisor = undefined;
+      orphanedAt = performance.now();
+      if (!context.signal.aborted) context.log.warn('the supervisor is gone; working on without it');
+    } catch (thrown) {
+      if (isAgentError(thrown) && thrown.code === 'UNKNOWN_SLOT') {
+        context.log.error(`the supervisor does not know this process: ${thrown.message}`);
+        return void stopOnce(limits.worker.termMs);
+      }
+    }
+    if (performance.now() - orphanedAt > limits.worker.orphanMs) {
+      context.log.error('no supervisor for 15 minutes: leaving');
+      return void stopOnce(limits.worker.drainMs);
+    }
+    await supervisorSocketAppears(context);
+  }
+}
+
+function startHeartbeat(link: Link, service: WorkerService): NodeJS.Timeout {
+  let expectedAt = performance.now() + limits.worker.heartbeatMs;
+  return setInterval(() => {
+    const nowMs = performance.now();
+    link.notify(heartbeat, { active: service.active().length, lag_ms: Math.max(0, Math.round(nowMs - expectedAt)) });
+    expectedAt = nowMs + limits.worker.heartbeatMs;
+  }, limits.worker.heartbeatMs).unref();
+}
+
+/** Waits for a change in `run/` (a wake-up, not a poll), at most five seconds. */
+async function supervisorSocketAppears(context: WorkerContext): Promise<void> {
+  const seen = Promise.withResolvers<void>();
+  try {
+    const watcher = watch(context.home.run.dir, { persistent: false }, (_event, name) => {
+      if (name === 'supervisor.sock') seen.resolve();
+    });
+    watcher.on('error', () => {});
+    await Promise.race([seen.promise, sleep(5_000, context.signal).catch(() => {})]);
+    watcher.close();
+  } catch {
+    await sleep(1_000, context.signal).catch(() => {});
+  }
+}
+
+function peerClient(life: Life, other: string): Client {
+  const { context } = life;
+  const options = { token: context.token, slot: context.slot, code: context.release.code };
+  const path = context.home.run.socket(other);
+  return createClient(async (signal) => {
+    const both = signal ? AbortSignal.any([signal, context.signal]) : context.signal;
+    try {
+      return await dial(path, { ...options, signal: both });
+    } catch (thrown) {
+      if (!isAgentError(thrown) || thrown.code !== 'PEER_UNREACHABLE' || !life.supervisor) throw thrown;
+      await life.supervisor.call(ensureSlot, { slot: other }, { signal: both });
+      return dial(path, { ...options, signal: both, startingMs: 1_000 });
+    }
+  });
+}
+
+function createSecrets(paths: ProfilePaths, redact: Redactor): () => Secrets {
+  return byFile(paths.env, () => {
+    const secrets = readSecrets(paths.env);
+    redact.learn(secrets.values());
+    return secrets;
+  });
+}
+
+const createConfig = (home: Home, paths: ProfilePaths): (() => LoadedConfig) => byFile(paths.config, () => loadConfig(home, paths));
+
+/** Caches what was made from a file until the file changes. */
+function byFile<T>(path: string, read: () => T): () => T {
+  let stamp: string | undefined;
+  let value: T;
+  return () => {
+    const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
+    const now = stat ? `${stat.ino}.${stat.size}.${stat.mtimeNs}` : 'absent';
+    if (now !== stamp) {
+      value = read();
+      stamp = now;
+    }
+    return value;
+  };
+}
+
+function once<A extends unknown[], R>(run: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
+  let first: Promise<R> | undefined;
+  return (...args) => (first ??= run(...args));
+}
+
+function cached<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key) ?? make();
+  map.set(key, found);
+  return found;
+}

@@ -1,0 +1,74 @@
+/** Whole files written so that a reader, a crash or a full disk sees the old content or the new, never half. */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { AgentError, errnoOf } from '../base/errors.ts';
+import { hexId } from '../base/ids.ts';
+
+export interface WriteOptions {
+  /** Permission bits; default 0600. */
+  mode?: number;
+  /** False skips fsync: for snapshots that are worth nothing after a power cut. */
+  durable?: boolean;
+}
+
+/** Sibling, fsync, rename. Errors: DISK_FULL, HOME_UNUSABLE; the old file is untouched then. */
+export function writeFileAtomic(path: string, content: string | Uint8Array, { mode = 0o600, durable = true }: WriteOptions = {}): void {
+  const sibling = `${path}.${hexId(8)}.tmp`;
+  let fd: number | undefined;
+  try {
+    fd = openSync(sibling, 'wx', mode);
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+    let offset = 0;
+    while (offset < bytes.length) offset += writeSync(fd, bytes, offset);
+    if (durable) fsyncSync(fd);
+    closeSync(fd);
+    fd = undefined;
+    renameSync(sibling, path);
+    if (durable) syncDirectory(dirname(path));
+  } catch (cause) {
+    if (fd !== undefined) closeSync(fd);
+    rmSync(sibling, { force: true });
+    throw writeError(path, cause);
+  }
+}
+
+export const writeJsonAtomic = (path: string, value: unknown, options?: WriteOptions): void =>
+  writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`, options);
+
+/** A failed write in the words of the error table. */
+export function writeError(path: string, cause: unknown): AgentError {
+  const errno = errnoOf(cause);
+  if (errno === 'ENOSPC' || errno === 'EDQUOT') {
+    return new AgentError('DISK_FULL', `no room to write ${path}; it keeps its old content`, { cause, fix: 'free some disk space, then repeat' });
+  }
+  return new AgentError('HOME_UNUSABLE', `cannot write ${path} (${errno ?? String(cause)})`, {
+    cause,
+    fix: 'check the owner and the permissions of the directory',
+  });
+}
+
+/** Parsed content, `undefined` when the file is absent. Throws SyntaxError or a system error otherwise. */
+export function readJson(path: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  }
+  return JSON.parse(text);
+}
+
+/** Makes a rename durable; file systems that cannot sync a directory order renames themselves. */
+function syncDirectory(dir: string): void {
+  try {
+    const fd = openSync(dir, 'r');
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    // the rename itself has happened
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Reading config.yaml: file, line and column of whatever is wrong with it, and the last good version
+ * when it is. Unknown keys are never fatal.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { isMap, LineCounter, parseDocument, type Document, type Node } from 'yaml';
+import { AgentError, errnoOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { writeFileAtomic } from '../atomicFile.ts';
+import type { Home, ProfilePaths } from '../home.ts';
+import { Config, reservedKeys } from './schema.ts';
+
+export interface ConfigProblem {
+  path: string;
+  line: number;
+  column: number;
+  /** Dotted key, empty for a syntax error. */
+  key: string;
+  message: string;
+  /** What to write instead. */
+  fix: string;
+}
+
+export interface LoadedConfig {
+  config: Config;
+  /** Set when config.yaml is unusable and an older version or the defaults serve. */
+  problem?: ConfigProblem;
+  /** Keys this version does not know. */
+  unknown: string[];
+}
+
+/** The configuration in force. Never throws: an unusable file is reported in `problem` and the last good one is used. */
+export function loadConfig(home: Home, profile: ProfilePaths = home): LoadedConfig {
+  try {
+    return parseConfigText(readText(profile.config), profile.config);
+  } catch (thrown) {
+    const problem = problemOf(thrown, profile.config);
+    return { ...lastGood(home, profile), problem };
+  }
+}
+
+/** Errors: CONFIG_INVALID with `facts.problem`. */
+export function parseConfigText(text: string, path: string): LoadedConfig {
+  const counter = new LineCounter();
+  const document = parseYaml(text, path, counter);
+  const value: unknown = document.toJS({ maxAliasCount: limits.state.yamlAliasesMax }) ?? {};
+  const parsed = Config.safeParse(value);
+  if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
+  const issue = deepest(parsed.error.issues[0]! as unknown as Issue);
+  const key = issue.path.map(String).join('.');
+  throw invalid({ path, ...positionOf(document, issue.path, counter), key, message: `${key || 'the file'}: ${issue.message}`, fix: fixOf(key, issue) });
+}
+
+/** The document with comments and layout, for edits. Errors: CONFIG_INVALID. */
+export function parseYaml(text: string, path: string, counter = new LineCounter()): Document.Parsed {
+  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
+  const error = document.errors[0];
+  if (error) {
+    const { line, col } = counter.linePos(error.pos[0]);
+    throw invalid({ path, line, column: col, key: '', message: error.message, fix: 'correct the YAML at this place; `agent config check` reads it again' });
+  }
+  if (document.contents !== null && !isMap(document.contents)) {
+    throw invalid({ path, line: 1, column: 1, key: '', message: 'the file is not a map of keys', fix: 'write keys and values, for example `model: { default: gpt-5 }`' });
+  }
+  return document;
+}
+
+/** Raw text, empty when the file is absent. Errors: CONFIG_INVALID when too large, HOME_UNUSABLE when unreadable. */
+export function readText(path: string): string {
+  try {
+    const size = statSync(path).size;
+    if (size > limits.state.configMaxBytes) {
+      throw invalid({ path, line: 1, column: 1, key: '', message: `the file has ${size} bytes`, fix: `keep it under ${limits.state.configMaxBytes} bytes` });
+    }
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    if (errnoOf(cause) === 'ENOENT') return '';
+    if (cause instanceof AgentError) throw cause;
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, { cause, fix: 'check its owner and permissions' });
+  }
+}
+
+/** Keeps a valid config.yaml as the one to fall back to. Called by the supervisor alone. */
+export function rememberGood(home: Home): void {
+  const text = readText(home.config);
+  if (existsSync(home.run.goodConfig) && readFileSync(home.run.goodConfig, 'utf8') === text) return;
+  writeFileAtomic(home.run.goodConfig, text, { durable: false });
+}
+
+function lastGood(home: Home, profile: ProfilePaths): LoadedConfig {
+  try {
+    if (profile.dir === home.root) return parseConfigText(readText(home.run.goodConfig), home.run.goodConfig);
+  } catch {
+    // there is no good version yet: defaults serve
+  }
+  return { config: {}, unknown: [] };
+}
+
+function problemOf(thrown: unknown, path: string): ConfigProblem {
+  const problem = (thrown as AgentError).facts?.problem as ConfigProblem | undefined;
+  return problem ?? { path, line: 1, column: 1, key: '', message: (thrown as Error).message, fix: (thrown as AgentError).fix ?? '' };
+}
+
+function invalid(problem: ConfigProblem): AgentError {
+  return new AgentError('CONFIG_INVALID', `${problem.path}:${problem.line}:${problem.column}: ${problem.message}`, {
+    fix: problem.fix,
+    facts: { problem },
+  });
+}
+
+interface Issue {
+  code: string;
+  path: (string | number)[];
+  message: string;
+  expected?: string;
+  values?: unknown[];
+  errors?: Issue[][];
+}
+
+/** Unions bury the useful issue one level down. */
+function deepest(issue: Issue): Issue {
+  const inner = issue.errors?.flat()[0];
+  return inner ? deepest({ ...inner, path: [...issue.path, ...inner.path] }) : issue;
+}
+
+function fixOf(key: string, issue: Issue): string {
+  if (issue.values) return `write one of ${issue.values.map(String).join(', ')} for ${key}`;
+  if (issue.expected) return `${key} takes ${articled(issue.expected)}`;
+  return `correct ${key}: ${issue.message}`;
+}
+
+const articled = (type: string): string =>
+  ({ record: 'a map of names', object: 'a map of keys', array: 'a list, for example [a, b]', boolean: 'true or false', int: 'a whole number' })[type] ?? `a ${type}`;
+
+function positionOf(document: Document.Parsed, path: (string | number)[], counter: LineCounter): { line: number; column: number } {
+  for (let depth = path.length; depth >= 0; depth--) {
+    const node = document.getIn(path.slice(0, depth), true) as Node | undefined;
+    const start = node?.range?.[0];
+    if (start !== undefined) {
+      const { line, col } = counter.linePos(start);
+      return { line, column: col };
+    }
+  }
+  return { line: 1, column: 1 };
+}
+
+function unknownKeys(value: unknown): string[] {
+  const known = new Set([...Object.keys(Config.shape), ...reservedKeys]);
+  return Object.keys(value as object).filter((key) => !known.has(key));
+}

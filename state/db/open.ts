@@ -1,0 +1,103 @@
+/**
+ * Opening a SQLite store: WAL, one writer, private files, integrity checked, and a schema reached by
+ * declarative reconciliation (missing tables, columns and indices are added; nothing is dropped).
+ */
+import { chmodSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+
+export type Db = Database.Database;
+
+export interface Table {
+  /** Column name → definition as in CREATE TABLE, e.g. `TEXT NOT NULL DEFAULT ''`. */
+  columns: Record<string, string>;
+  /** Table constraints, e.g. `UNIQUE (job_id, scheduled_instant)`. Reached on creation only. */
+  constraints?: string[];
+  /** Index name → what follows ON, e.g. `messages (session_id, id)`; prefix `unique:` for a unique one. */
+  indices?: Record<string, string>;
+}
+
+export interface Schema {
+  /** Written to `PRAGMA user_version`; a store of a newer version is opened read-write only if columns match. */
+  version: number;
+  tables: Record<string, Table>;
+}
+
+/** Errors: STORE_CORRUPT with the recovery command, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
+export function openStore(path: string, schema: Schema): Db {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  let db: Db | undefined;
+  try {
+    db = new Database(path, { timeout: limits.state.busyMs });
+    db.pragma('journal_mode = WAL');
+    db.pragma('synchronous = NORMAL');
+    db.pragma('foreign_keys = ON');
+    db.pragma('wal_autocheckpoint = 1000');
+    const verdict = db.pragma('quick_check(1)', { simple: true });
+    if (verdict !== 'ok') throw corrupt(path, String(verdict));
+    reconcile(db, schema);
+    chmodSync(path, 0o600);
+    return db;
+  } catch (thrown) {
+    db?.close();
+    throw storeError(path, thrown);
+  }
+}
+
+/** Someone else's store, for looking. Errors: as openStore, and NOT_FOUND when there is none yet. */
+export function openReadOnly(path: string): Db {
+  try {
+    return new Database(path, { readonly: true, fileMustExist: true, timeout: limits.state.busyMs });
+  } catch (thrown) {
+    if (messageOf(thrown).includes('unable to open')) throw new AgentError('NOT_FOUND', `there is no ${path} yet`, { cause: thrown });
+    throw storeError(path, thrown);
+  }
+}
+
+/** SQLite's and the system's errors in the words of the error table. */
+export function storeError(path: string, thrown: unknown): unknown {
+  if (thrown instanceof AgentError) return thrown;
+  const code = (thrown as { code?: string }).code ?? '';
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return corrupt(path, messageOf(thrown));
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
+    return new AgentError('STORE_BUSY', `${path} is locked by another process`, { cause: thrown, retryAfterMs: 1_000 });
+  }
+  if (code === 'SQLITE_FULL' || errnoOf(thrown) === 'ENOSPC') {
+    return new AgentError('DISK_FULL', `no room to write ${path}`, { cause: thrown, fix: 'free some disk space, then repeat' });
+  }
+  if (code.startsWith('SQLITE_') || errnoOf(thrown)) {
+    return new AgentError('HOME_UNUSABLE', `cannot open ${path}: ${messageOf(thrown)}`, { cause: thrown, fix: 'check its owner and permissions' });
+  }
+  return thrown;
+}
+
+function corrupt(path: string, what: string): AgentError {
+  return new AgentError('STORE_CORRUPT', `${path} is damaged: ${what}`, {
+    fix: `stop the service, keep a copy of the file, then recover it: sqlite3 ${path} .recover | sqlite3 ${path}.new`,
+  });
+}
+
+function reconcile(db: Db, schema: Schema): void {
+  db.transaction(() => {
+    for (const [name, table] of Object.entries(schema.tables)) {
+      const live = new Set((db.pragma(`table_info(${name})`) as { name: string }[]).map((column) => column.name));
+      if (live.size === 0) create(db, name, table);
+      for (const [column, definition] of Object.entries(table.columns)) {
+        if (live.size > 0 && !live.has(column)) db.exec(`ALTER TABLE ${name} ADD COLUMN ${column} ${definition}`);
+      }
+      for (const [index, on] of Object.entries(table.indices ?? {})) {
+        const unique = index.startsWith('unique:');
+        db.exec(`CREATE ${unique ? 'UNIQUE ' : ''}INDEX IF NOT EXISTS ${unique ? index.slice(7) : index} ON ${on}`);
+      }
+    }
+    const current = db.pragma('user_version', { simple: true }) as number;
+    if (current < schema.version) db.pragma(`user_version = ${schema.version}`);
+  }).immediate();
+}
+
+function create(db: Db, name: string, table: Table): void {
+  const lines = [...Object.entries(table.columns).map(([column, definition]) => `${column} ${definition}`), ...(table.constraints ?? [])];
+  db.exec(`CREATE TABLE ${name} (${lines.join(', ')})`);
+}

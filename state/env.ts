@@ -1,0 +1,40 @@
+/**
+ * `.env` of a profile: where secrets stand. Read by the worker that needs one, one name at a time;
+ * never copied into process.env, so no child inherits it.
+ */
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { AgentError, errnoOf } from '../base/errors.ts';
+
+export interface Secrets {
+  /** The process environment first, then `.env`; undefined when neither has a non-empty value. */
+  get(name: string): string | undefined;
+  /** Names set in `.env`. */
+  names(): string[];
+  /** All values, for the redactor. */
+  values(): string[];
+}
+
+/** Errors: HOME_UNUSABLE when the file exists and cannot be read. */
+export function readSecrets(path: string, env: NodeJS.ProcessEnv = process.env): Secrets {
+  const file = readEnvFile(path);
+  return {
+    get: (name) => env[name] || file[name] || undefined,
+    names: () => Object.keys(file),
+    values: () => Object.values(file).filter((value): value is string => Boolean(value)),
+  };
+}
+
+/** Replaces `${NAME}` and `${env:NAME}`; a name that is not set keeps its placeholder. */
+export function interpolate(text: string, secrets: Secrets): string {
+  return text.replace(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g, (whole, name: string) => secrets.get(name) ?? whole);
+}
+
+function readEnvFile(path: string): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    if (errnoOf(cause) === 'ENOENT') return {};
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, { cause, fix: `chmod 600 ${path} and own it` });
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * AGENT_HOME: where everything lives (contract §2). Resolves the paths of the root home and of
+ * profiles, makes directories private, and keeps `run/` short enough for Unix sockets.
+ */
+import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { AgentError, errnoOf } from '../base/errors.ts';
+import { digest, hexId } from '../base/ids.ts';
+import { limits } from '../base/limits.ts';
+import { writeFileAtomic } from './atomicFile.ts';
+
+export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+export const DEFAULT_PROFILE = 'default';
+
+export interface ProfilePaths {
+  name: string;
+  dir: string;
+  config: string;
+  env: string;
+  auth: string;
+  soul: string;
+  estop: string;
+  gatewayState: string;
+  stateDb: string;
+  searchDb: string;
+  gatewayDb: string;
+  mcpDb: string;
+  cronDir: string;
+  cronDb: string;
+  cronOutput: string;
+  scripts: string;
+  skills: string;
+  memories: string;
+  logs: string;
+}
+
+export interface Home extends ProfilePaths {
+  /** Root home; equals `dir` of the default profile. */
+  root: string;
+  run: RunPaths;
+  crash: string;
+  backups: string;
+  cache: string;
+  /** Paths of a profile; `default` is the root home itself. Does not check that it exists. */
+  profile(name: string): ProfilePaths;
+}
+
+export interface RunPaths {
+  dir: string;
+  supervisorSocket: string;
+  supervisorLock: string;
+  token: string;
+  slots: string;
+  status: string;
+  receipts: string;
+  /** Last config.yaml that was valid (the supervisor writes it). */
+  goodConfig: string;
+  socket(slot: string): string;
+}
+
+/** AGENT_HOME, else `~/.agent`. A relative value is taken from the working directory. */
+export function homeDirectory(env: NodeJS.ProcessEnv = process.env): string {
+  const given = env.AGENT_HOME?.trim();
+  if (!given) return join(homedir(), '.agent');
+  return isAbsolute(given) ? resolve(given) : resolve(process.cwd(), given);
+}
+
+/** Paths only; touches nothing on disk. */
+export function openHome(root: string = homeDirectory()): Home {
+  const profile = (name: string) => profilePaths(name, name === DEFAULT_PROFILE ? root : join(root, 'profiles', name));
+  return {
+    ...profile(DEFAULT_PROFILE),
+    root,
+    run: runPaths(runDirectory(root)),
+    crash: join(root, 'crash'),
+    backups: join(root, 'backups'),
+    cache: join(root, 'cache'),
+    profile,
+  };
+}
+
+/** Makes the home and its private directories. Errors: HOME_UNUSABLE with the directory and the fix. */
+export function prepareHome(home: Home): void {
+  privateDirectory(home.root);
+  for (const dir of [home.logs, home.crash, home.cache]) privateDirectory(dir);
+  const plain = join(home.root, 'run');
+  if (home.run.dir === plain) return privateDirectory(plain);
+  privateDirectory(home.run.dir);
+  pointTo(plain, home.run.dir);
+}
+
+/** Profiles that exist: `default`, and each directory in `profiles/` with a valid name and a SOUL.md. */
+export function listProfiles(home: Home): string[] {
+  const dir = join(home.root, 'profiles');
+  const names = existsSync(dir) ? readdirSync(dir) : [];
+  const real = names.filter((name) => PROFILE_NAME.test(name) && name !== DEFAULT_PROFILE && existsSync(join(dir, name, 'SOUL.md')));
+  return [DEFAULT_PROFILE, ...real.toSorted()];
+}
+
+/** Errors: UNKNOWN_PROFILE. */
+export function requireProfile(home: Home, name: string): ProfilePaths {
+  if (name === DEFAULT_PROFILE) return home.profile(name);
+  if (!PROFILE_NAME.test(name) || !existsSync(home.profile(name).soul)) {
+    throw new AgentError('UNKNOWN_PROFILE', `there is no profile "${name}"`, {
+      fix: `known profiles: ${listProfiles(home).join(', ')}`,
+    });
+  }
+  return home.profile(name);
+}
+
+/** The shared secret of this home's sockets; undefined before the first start. */
+export function readToken(home: Home): string | undefined {
+  try {
+    return readFileSync(home.run.token, 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The token of this home, made on first use. */
+export function ensureToken(home: Home): string {
+  const existing = readToken(home);
+  if (existing) return existing;
+  const token = hexId(64);
+  writeFileAtomic(home.run.token, `${token}\n`, { mode: 0o600 });
+  return token;
+}
+
+function profilePaths(name: string, dir: string): ProfilePaths {
+  return {
+    name,
+    dir,
+    config: join(dir, 'config.yaml'),
+    env: join(dir, '.env'),
+    auth: join(dir, 'auth.json'),
+    soul: join(dir, 'SOUL.md'),
+    estop: join(dir, 'ESTOP'),
+    gatewayState: join(dir, 'gateway_state.json'),
+    stateDb: join(dir, 'state.db'),
+    searchDb: join(dir, 'search.db'),
+    gatewayDb: join(dir, 'gateway.db'),
+    mcpDb: join(dir, 'mcp.db'),
+    cronDir: join(dir, 'cron'),
+    cronDb: join(dir, 'cron', 'cron.db'),
+    cronOutput: join(dir, 'cron', 'output'),
+    scripts: join(dir, 'scripts'),
+    skills: join(dir, 'skills'),
+    memories: join(dir, 'memories'),
+    logs: join(dir, 'logs'),
+  };
+}
+
+function runPaths(dir: string): RunPaths {
+  return {
+    dir,
+    supervisorSocket: join(dir, 'supervisor.sock'),
+    supervisorLock: join(dir, 'supervisor.lock'),
+    token: join(dir, 'token'),
+    slots: join(dir, 'slots.json'),
+    status: join(dir, 'status.json'),
+    receipts: join(dir, 'receipts.ndjson'),
+    goodConfig: join(dir, 'config.good.yaml'),
+    socket: (slot) => join(dir, `${slot}.sock`),
+  };
+}
+
+/** Longest socket name: `supervisor.sock` plus the suffix while it is being bound. */
+const SOCKET_NAME_BYTES = '/supervisor.sock.0000'.length;
+
+/** `<home>/run`, or a short private directory of this user when a socket path there would be too long. */
+function runDirectory(root: string): string {
+  const plain = join(root, 'run');
+  if (Buffer.byteLength(plain) + SOCKET_NAME_BYTES <= limits.ipc.socketPathMaxBytes) return plain;
+  const base = process.env.XDG_RUNTIME_DIR && process.env.XDG_RUNTIME_DIR.length < 50 ? process.env.XDG_RUNTIME_DIR : tmpdir();
+  return join(base, `agent-${process.getuid?.() ?? 0}-${digest(root, 16)}`);
+}
+
+function privateDirectory(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const stat = lstatSync(dir);
+    if (!stat.isDirectory()) throw new Error('it is not a directory');
+    const uid = process.getuid?.();
+    if (uid !== undefined && stat.uid !== uid && uid !== 0) throw new Error('it belongs to another user');
+    if ((stat.mode & 0o077) !== 0 && stat.uid === uid) chmodSync(dir, 0o700);
+    accessSync(dir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const why = errnoOf(cause) ?? (cause as Error).message;
+    throw new AgentError('HOME_UNUSABLE', `cannot use ${dir}: ${why}`, {
+      cause,
+      fix: errnoOf(cause) === 'ENOSPC' ? 'free some disk space' : `make it a directory that you own and can write, or set AGENT_HOME to another one`,
+    });
+  }
+}
+
+function pointTo(link: string, target: string): void {
+  const found = lstatSync(link, { throwIfNoEntry: false });
+  if (found?.isSymbolicLink() && readlinkSync(link) === target) return;
+  if (found) rmSync(link, { recursive: true, force: true });
+  symlinkSync(target, link);
+}

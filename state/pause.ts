@@ -1,0 +1,97 @@
+/**
+ * The automation-pause sentinel `ESTOP` (contract §6). The file is the truth, read at the moment of
+ * each claim; anything that cannot be read means paused.
+ */
+import { readFileSync, rmSync } from 'node:fs';
+import { AgentError, errnoOf } from '../base/errors.ts';
+import { uuid } from '../base/ids.ts';
+import { writeError, writeJsonAtomic } from './atomicFile.ts';
+import type { Home } from './home.ts';
+
+export interface Pause {
+  path: string;
+  reason: string | null;
+  engaged_at: string | null;
+  expires_at: string | null;
+  /** Parts that are held; absent or empty = all of `cron`, `gateway`, `webhook`. */
+  scope: string[];
+  generation: string | null;
+}
+
+export const pauseScopes = ['cron', 'gateway', 'webhook'] as const;
+export type PauseScope = (typeof pauseScopes)[number];
+
+/** The pause in force for a profile (its own or the root home's), or undefined. Never throws. */
+export function readPause(home: Home, profile = 'default', nowMs = Date.now()): Pause | undefined {
+  const paths = profile === 'default' ? [home.estop] : [home.estop, home.profile(profile).estop];
+  return paths.map((path) => readSentinel(path, nowMs)).find((found) => found !== undefined);
+}
+
+/** Is this kind of new work held right now? Reads the file. */
+export function isPaused(home: Home, scope: PauseScope, profile = 'default'): boolean {
+  const pause = readPause(home, profile);
+  return pause !== undefined && (pause.scope.length === 0 || pause.scope.includes(scope));
+}
+
+/** Engages the pause; engaging again rewrites it. Errors: DISK_FULL, HOME_UNUSABLE. */
+export function engagePause(path: string, { reason, ttlMs, scope = [] }: { reason?: string | undefined; ttlMs?: number | undefined; scope?: string[] }): Pause {
+  const nowMs = Date.now();
+  const body = {
+    reason: reason ?? null,
+    engaged_at: new Date(nowMs).toISOString(),
+    expires_at: ttlMs === undefined ? null : new Date(nowMs + ttlMs).toISOString(),
+    scope,
+    generation: uuid(),
+  };
+  writeJsonAtomic(path, body);
+  return { path, ...body };
+}
+
+/** Removes the sentinels; true when one was there. Errors: HOME_UNUSABLE. */
+export function liftPause(paths: string[]): boolean {
+  let lifted = false;
+  for (const path of paths) {
+    try {
+      rmSync(path);
+      lifted = true;
+    } catch (thrown) {
+      if (errnoOf(thrown) === 'ENOENT') continue;
+      throw errnoOf(thrown) === 'EISDIR' || errnoOf(thrown) === 'ERR_FS_EISDIR'
+        ? new AgentError('HOME_UNUSABLE', `${path} is a directory`, { fix: `remove it by hand: rm -r ${path}` })
+        : writeError(path, thrown);
+    }
+  }
+  return lifted;
+}
+
+function readSentinel(path: string, nowMs: number): Pause | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'ENOENT') return undefined;
+    return pauseOf(path, {}, `the sentinel cannot be read (${errnoOf(thrown) ?? 'error'})`);
+  }
+  let body: Record<string, unknown> = {};
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (parsed && typeof parsed === 'object' && !Array.isArray(parsed)) body = parsed as Record<string, unknown>;
+  } catch {
+    // an empty or corrupt sentinel still pauses
+  }
+  const expiresAtMs = typeof body.expires_at === 'string' ? Date.parse(body.expires_at) : Number.NaN;
+  if (expiresAtMs <= nowMs) return undefined;
+  return pauseOf(path, body);
+}
+
+function pauseOf(path: string, body: Record<string, unknown>, fallbackReason: string | null = null): Pause {
+  const text = (key: string) => (typeof body[key] === 'string' ? body[key] : null);
+  return {
+    path,
+    reason: text('reason') ?? fallbackReason,
+    engaged_at: text('engaged_at'),
+    expires_at: text('expires_at'),
+    scope: Array.isArray(body.scope) ? body.scope.filter((s): s is string => typeof s === 'string') : [],
+    generation: text('generation'),
+  };
+}

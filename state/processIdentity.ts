@@ -1,0 +1,64 @@
+/**
+ * Which process is meant: a pid alone is reused, so an identity is boot id + pid + start time
+ * (lessons 23, 24). Every signal to a recorded process checks it first.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+export interface ProcessIdentity {
+  pid: number;
+  /** Kernel start time: clock ticks since boot on Linux, start date as epoch seconds elsewhere; `0` = unknown. */
+  start_time: number;
+  boot_id: string;
+}
+
+let bootIdOnce: string | undefined;
+
+/** Changes with every boot; empty where the system does not tell. */
+export function bootId(): string {
+  bootIdOnce ??= readBootId();
+  return bootIdOnce;
+}
+
+function readBootId(): string {
+  try {
+    if (process.platform === 'linux') return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return execFileSync('sysctl', ['-n', 'kern.boottime'], { encoding: 'utf8' }).trim();
+  } catch {
+    return '';
+  }
+}
+
+/** Start time of a living process, `undefined` when there is none. A zombie counts as dead. */
+export function startTimeOf(pid: number): number | undefined {
+  try {
+    if (process.platform === 'linux') {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      // The second field is the name in parentheses and may hold spaces: split after the last ')'.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return fields[0] === 'Z' || fields[0] === 'X' ? undefined : Number(fields[19]);
+    }
+    const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+    return started ? Math.floor(Date.parse(started) / 1_000) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const identityOf = (pid: number): ProcessIdentity => ({ pid, start_time: startTimeOf(pid) ?? 0, boot_id: bootId() });
+
+/** True only when the very process of the record still lives. */
+export function isSameProcess(record: ProcessIdentity): boolean {
+  if (record.boot_id !== bootId()) return false;
+  return record.start_time !== 0 && startTimeOf(record.pid) === record.start_time;
+}
+
+/** Does anything of this process group still live? Zombies that init has not reaped yet do not count. */
+export function groupAlive(pgid: number): boolean {
+  try {
+    process.kill(-pgid, 0);
+    return true;
+  } catch (thrown) {
+    return (thrown as { code?: string }).code === 'EPERM';
+  }
+}
