@@ -99,6 +99,25 @@ export class Link {
     return this.#socket.writableLength;
   }
 
+  /** Resolves once the peer has taken what waits for it, or is gone. */
+  async drained(): Promise<void> {
+    if (!this.#open || !this.#socket.writableNeedDrain) return;
+    const drained = Promise.withResolvers<void>();
+    const done = () => drained.resolve();
+    this.#socket.once('drain', done);
+    await Promise.race([drained.promise, this.closed]);
+    this.#socket.off('drain', done);
+  }
+
+  /** Stops reading, so that a fast peer waits for a slow consumer of ours; `resume` goes on. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
   handle(...handlers: Handler[]): void {
     for (const handler of handlers) this.#handlers.set(handler.method.name, handler);
   }

@@ -46,6 +46,8 @@ export interface WorkerContext {
   peer(slot: string): Client;
   /** Tells the supervisor something for `status`; merged over earlier facts. */
   reportFacts(facts: Record<string, unknown>): void;
+  /** Asks for the same end as `worker.stop`: drain, then exit 0. For on-demand workers that have run out of work. */
+  leave(reason: string): void;
   /** Aborts when the worker is leaving, after the drain. */
   signal: AbortSignal;
 }
@@ -105,6 +107,8 @@ interface Life {
   stopping: AbortController;
   supervisor: Link | undefined;
   facts: Record<string, unknown>;
+  /** The worker's own way to `worker.stop`; set once the service is built. */
+  stop: ((deadlineMs: number) => Promise<void>) | undefined;
 }
 
 async function openLife(kind: string): Promise<Life> {
@@ -122,7 +126,7 @@ async function openLife(kind: string): Promise<Life> {
   const token = ensureToken(home);
   redact.learn([token]);
   const stopping = new AbortController();
-  const life: Life = { sink, nonce: env.AGENT_SLOT_NONCE || hexId(32), stopping, supervisor: undefined, facts: {} } as unknown as Life;
+  const life: Life = { sink, nonce: env.AGENT_SLOT_NONCE || hexId(32), stopping, supervisor: undefined, facts: {}, stop: undefined } as unknown as Life;
   const peers = new Map<string, Client>();
   life.context = {
     slot,
@@ -143,6 +147,10 @@ async function openLife(kind: string): Promise<Life> {
       Object.assign(life.facts, more);
       life.supervisor?.notify(factsNotice, { facts: more });
     },
+    leave(reason) {
+      log.info(`leaving by itself: ${reason}`);
+      void life.stop?.(limits.worker.drainMs);
+    },
   };
   // The identity of this incarnation stays out of the environment of its children.
   delete env.AGENT_SLOT_NONCE;
@@ -162,6 +170,7 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
     await drainOnce(deadlineMs);
     leaving.resolve(exitCodes.ok);
   });
+  life.stop = stopOnce;
   const own = ownHandlers({ service, life, startedAt, drainOnce, stopOnce });
   const server = await serve({
     path: context.home.run.socket(context.slot),

@@ -86,7 +86,7 @@ export type Snapshot = z.infer<typeof Snapshot>;
 // --- events ---
 
 export const eventTypes = [
-  'gateway.ready', 'message.start', 'message.delta', 'reasoning.delta', 'message.interim', 'message.complete',
+  'gateway.ready', 'gateway.away', 'message.start', 'message.delta', 'reasoning.delta', 'message.interim', 'message.complete',
   'tool.start', 'tool.progress', 'tool.complete', 'session_info', 'session.title', 'status.update', 'queue.updated',
   'prompt.accepted', 'error', 'notice', 'sessions.changed', 'cron.changed', 'setup.ready',
 ] as const;
@@ -108,6 +108,8 @@ export const event = notice('event', EventParams);
 /** Payloads by type; the ones a client switches on. */
 export interface EventPayloads {
   'gateway.ready': { protocol: number; version: string; epoch: string; heartbeat_ms: number };
+  /** Said by the dashboard to its browsers: the agent worker went away; `gateway.ready` follows when it is back. */
+  'gateway.away': { reason: string };
   /** A user's row is durable: drawn by every surface attached to the session, also those that did not send it. */
   'prompt.accepted': { message_id: number; text: string; surface: string };
   'message.start': { message_id: number };
