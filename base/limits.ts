@@ -123,6 +123,39 @@ export const limits = {
     providerIdleMs: 120_000,
     /** Reference, Limits and retries. */
     providerRetriesMax: 3,
+    /** Pause before a provider is asked again: doubles, with full jitter; a Retry-After of up to `providerRetryAfterMaxMs` is obeyed, a longer one is reported instead. */
+    providerRetryBaseMs: 500,
+    providerRetryMaxMs: 8_000,
+    providerRetryAfterMaxMs: 60_000,
+    /** Turns at once in one worker; more wait in their session's queue. */
+    parallelMax: 32,
+    /** An interrupted tool kills its process group and answers within this; one that does not is left behind. */
+    toolStopMs: 2_000,
+    /** A turn waits this long for the list of MCP tools, then goes on without. */
+    mcpListMs: 10_000,
+    /** Events over `eventsMax` before they are pruned, so that pruning is not paid for each event. */
+    eventsSlack: 256,
+    /** A session that never got a prompt is forgotten after this long. */
+    emptySessionMs: 86_400_000,
+    /** A title made from the first prompt. */
+    titleMaxChars: 50,
+  },
+  tools: {
+    /** Reference, Conflicts: 120 s or 300 s; the shorter, since the model may ask for more. */
+    terminalMs: 120_000,
+    /** The longest a command may ask for: the guard of 420 s must not fire first. */
+    terminalMaxMs: 410_000,
+    /** From SIGTERM to SIGKILL of a command's group: an interrupt must feel immediate. */
+    terminalTermMs: 300,
+    /** What is left of a command's group after its shell ended gets this long to flush its output. */
+    terminalFlushMs: 250,
+    /** Lines of a file given at once, and the largest file that is looked into. */
+    readLinesMax: 2_000,
+    readLineMaxChars: 2_000,
+    readFileMaxBytes: 64 * MiB,
+    /** Reference, Memory: characters of MEMORY.md and USER.md. */
+    memoryMaxChars: 2_200,
+    userMaxChars: 1_375,
   },
   gateway: {
     /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
@@ -178,10 +211,26 @@ export const limits = {
     heartbeatMs: 20_000,
     /** Bytes waiting for a tab that does not read before it is cut (it replays on return). */
     socketQueueMaxBytes: 8 * MiB,
+    /** Bytes waiting for a tab above which its source is no longer read: a quarter second of a slow line. */
+    socketPauseBytes: 256 * KiB,
+    /** Browser sockets of all kinds: a person has a few tabs, a loop that reconnects has thousands. */
+    socketsMax: 128,
     logLinesMax: 5_000,
+    /** Read from the end of a log in steps of this. */
+    logChunkBytes: 256 * KiB,
+    /** Status asked of the supervisor at most this often, however many tabs look. */
+    statusCacheMs: 500,
+    /** Status is answered from the last snapshot when the supervisor takes longer. */
+    statusMs: 2_000,
+    /** Requests still answered while the worker leaves. */
+    closeMs: 2_000,
   },
   terminal: {
     sessionsMax: 8,
+    /** Output waiting for a page above which the shell is held. */
+    outputPauseBytes: 256 * KiB,
+    /** From the hang-up to SIGKILL of everything in the terminal's session. */
+    hangupMs: 1_000,
     /** Output kept for a page that reconnects. */
     scrollbackMaxBytes: 256 * KiB,
   },

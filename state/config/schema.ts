@@ -46,6 +46,8 @@ export type McpServerConfig = z.infer<typeof McpServerConfig>;
 const WorkerConfig = z.looseObject({
   startup_ms: PositiveMs.optional(),
   drain_ms: z.number().int().min(0).optional(),
+  /** An on-demand worker leaves after this long without work. */
+  idle_ms: PositiveMs.optional(),
   memory_soft_mb: z.number().positive().optional(),
   memory_hard_mb: z.number().positive().optional(),
 });
