@@ -16,6 +16,8 @@ export interface WorkerManifest {
   env: string[];
   startupMs: number;
   drainMs: number;
+  /** Stopped in descending order: a worker is stopped before the ones it works with. */
+  tier: number;
 }
 
 const worker = (slot: string, start: WorkerManifest['start'], more: Partial<WorkerManifest> = {}): WorkerManifest => ({
@@ -26,15 +28,16 @@ const worker = (slot: string, start: WorkerManifest['start'], more: Partial<Work
   env: [],
   startupMs: limits.worker.startupMs,
   drainMs: limits.worker.drainMs,
+  tier: 2,
   ...more,
 });
 
 /** In start order: what others dial first. */
 export const manifest: readonly WorkerManifest[] = [
-  worker('agent', 'boot', { perProfile: true, drainMs: limits.worker.drainBusyMs, env: ['*_API_KEY', 'AGENT_GUEST_ONBOARDING', 'AGENT_SAFE_MODE'] }),
+  worker('agent', 'boot', { perProfile: true, tier: 1, drainMs: limits.worker.drainBusyMs, env: ['*_API_KEY', 'AGENT_GUEST_ONBOARDING', 'AGENT_SAFE_MODE'] }),
   worker('dashboard', 'boot', { env: ['AGENT_DASHBOARD_*', 'AGENT_CRON_FIRE_SECRET'] }),
   worker('cron', 'boot', { env: ['AGENT_CRON_*'] }),
-  worker('mcp', 'mcpServers', { env: [] }),
+  worker('mcp', 'mcpServers', { tier: 0 }),
   worker('gateway', 'gatewayState', {
     perProfile: true,
     env: ['GATEWAY_*', 'IRC_*', 'WEBHOOK_*', 'TELEGRAM_*', 'DISCORD_*', 'SLACK_*', 'MATRIX_*', 'API_SERVER_*', 'AGENT_GUEST_ONBOARDING'],

@@ -1,0 +1,76 @@
+/**
+ * When the next incarnation starts, decided from how the last ones ended (contract §4, Restart policy).
+ * Pure: history in, decision and new history out. Lessons 1, 2, 6.
+ */
+import { exitCodes } from '../base/exitCodes.ts';
+import { jitteredDelayMs } from '../base/time.ts';
+import type { RestartPolicy } from './spec.ts';
+
+/** How one incarnation ended, as far as the decision needs it. */
+export interface End {
+  atMs: number;
+  /** Spawn to the end. */
+  livedMs: number;
+  /** How long it had been ready; undefined = never. */
+  readyMs: number | undefined;
+  code: number | null;
+  /** Same cause, same signature. */
+  signature: string;
+  /** A restart cannot help: missing module, bad configuration, port held by a stranger. */
+  permanent: boolean;
+}
+
+export interface History {
+  /** Times of immediate restarts within the window. */
+  immediateAtMs: readonly number[];
+  /** Times of failed starts within the window. */
+  failedAtMs: readonly number[];
+  /** Delayed restarts since the last health. */
+  attempt: number;
+  /** Signature of the last end, when it was permanent. */
+  permanentSignature: string | undefined;
+}
+
+export type Decision =
+  | { kind: 'now' }
+  | { kind: 'delay'; ms: number }
+  | { kind: 'park'; ms: number; why: string };
+
+export const emptyHistory: History = { immediateAtMs: [], failedAtMs: [], attempt: 0, permanentSignature: undefined };
+
+export function decideRestart(
+  history: History,
+  end: End,
+  policy: RestartPolicy,
+  random: () => number = Math.random,
+): { decision: Decision; history: History } {
+  const next = advance(history, end, policy);
+  const park = (why: string) => ({ decision: { kind: 'park', ms: policy.parkedRetryMs, why } as const, history: next });
+  if (end.code === exitCodes.config) return park('its configuration is wrong');
+  if (end.permanent && history.permanentSignature === end.signature) return park('it ended twice for the same permanent cause');
+  const wasReady = end.readyMs !== undefined && end.readyMs >= policy.readyForMs;
+  if (wasReady && end.code === exitCodes.restart) return { decision: { kind: 'now' }, history: next };
+  if (wasReady && next.immediateAtMs.length < policy.immediateMax) {
+    return { decision: { kind: 'now' }, history: { ...next, immediateAtMs: [...next.immediateAtMs, end.atMs] } };
+  }
+  // After the immediate restarts: a worker that was ready for a second five times over is given those first.
+  if (next.failedAtMs.length >= policy.failedStartsMax) {
+    return park(`${next.failedAtMs.length} failed starts within ${Math.round(policy.failedStartsWindowMs / 60_000)} minutes`);
+  }
+  const ms = jitteredDelayMs(next.attempt, { baseMs: policy.baseMs, maxMs: policy.maxMs, random });
+  return { decision: { kind: 'delay', ms }, history: { ...next, attempt: next.attempt + 1 } };
+}
+
+/** Forgets what is out of the window, counts a failed start, starts over after health. */
+function advance(history: History, end: End, policy: RestartPolicy): History {
+  const healthy = (end.readyMs ?? 0) >= policy.healthyMs;
+  const failed = end.readyMs === undefined || end.readyMs < policy.diedSoonMs;
+  const inWindow = (times: readonly number[], windowMs: number) => times.filter((at) => end.atMs - at < windowMs);
+  const failedBefore = healthy ? [] : inWindow(history.failedAtMs, policy.failedStartsWindowMs);
+  return {
+    immediateAtMs: healthy ? [] : inWindow(history.immediateAtMs, policy.immediateWindowMs),
+    failedAtMs: failed ? [...failedBefore, end.atMs] : failedBefore,
+    attempt: healthy ? 0 : history.attempt,
+    permanentSignature: end.permanent ? end.signature : undefined,
+  };
+}

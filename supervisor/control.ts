@@ -1,0 +1,66 @@
+/** What the supervisor answers on its socket: commands of the operator, and its workers reporting. */
+import { AgentError } from '../base/errors.ts';
+import * as contract from '../ipc/contracts/supervisor.ts';
+import { ping, report } from '../ipc/contracts/peer.ts';
+import { handle, onNotice, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
+import type { SlotRunner } from './slotRunner.ts';
+import type { Supervisor } from './supervisor.ts';
+
+export function controlHandlers(supervisor: Supervisor): Handler[] {
+  const find = (slot: string): SlotRunner => {
+    const runner = supervisor.slots.get(slot);
+    if (runner) return runner;
+    throw new AgentError('UNKNOWN_SLOT', `there is no slot "${slot}"`, { fix: `known slots: ${[...supervisor.slots.keys()].join(', ')}` });
+  };
+  const startedAt = performance.now();
+  return [
+    handle(ping, () => ({ slot: 'supervisor', pid: process.pid, uptime_ms: Math.round(performance.now() - startedAt) })),
+    handle(report, () => ({
+      slot: 'supervisor',
+      pid: process.pid,
+      uptime_ms: Math.round(performance.now() - startedAt),
+      rss_bytes: process.memoryUsage.rss(),
+      loop_lag_ms: 0,
+      active: [],
+      facts: {},
+    })),
+    handle(contract.status, () => supervisor.status()),
+    handle(contract.startSlot, ({ slot, actor, cause }) => supervisor.command('start', find(slot), { actor, cause, drain: true })),
+    handle(contract.stopSlot, ({ slot, actor, cause, drain }) => supervisor.command('stop', find(slot), { actor, cause, drain })),
+    handle(contract.restartSlot, ({ slot, actor, cause, drain }) => supervisor.command('restart', find(slot), { actor, cause, drain })),
+    handle(contract.ensureSlot, async ({ slot }) => {
+      const runner = find(slot);
+      await runner.ensure();
+      return { slot, pid: runner.incarnation?.pid ?? 0, socket: supervisor.home.run.socket(slot) };
+    }),
+    handle(contract.whySlot, ({ slot }) => {
+      const runner = find(slot);
+      const report = runner.lastReport;
+      return {
+        slot,
+        state: runner.state,
+        sentence: runner.reason ?? report?.last_exit.summary ?? `${slot} has not ended abnormally since the service started`,
+        last_exit: runner.lastExit,
+        tail: report?.tail ?? runner.tail(),
+      };
+    }),
+    handle(contract.receipts, ({ slot, limit }) => ({ receipts: supervisor.receipts(slot, limit) })),
+    handle(contract.wantAll, () => ({ changed: supervisor.wantAll() })),
+    handle(contract.waitReady, async ({ timeout_ms }, { signal }) => ({ ready: await supervisor.waitReady(timeout_ms, signal), status: supervisor.status() })),
+    handle(contract.down, ({ actor, drain }) => supervisor.down({ actor, drain }).then((receipts) => ({ receipts }))),
+    handle(contract.attach, ({ slot, pid, nonce, facts }, { link }) => {
+      if (!find(slot).attached(link, { pid, nonce, facts })) {
+        throw new AgentError('UNKNOWN_SLOT', `process ${pid} is not the running incarnation of ${slot}`);
+      }
+      return {};
+    }),
+  ];
+}
+
+export function controlNotices(supervisor: Supervisor): NoticeHandler[] {
+  const of = (link: Link): SlotRunner | undefined => supervisor.slots.get(link.peer.slot);
+  return [
+    onNotice(contract.heartbeat, ({ active }, link) => of(link)?.beat(link, active)),
+    onNotice(contract.facts, ({ facts }, link) => of(link)?.say(link, facts)),
+  ];
+}

@@ -1,0 +1,86 @@
+/**
+ * Keeps `gateway_state.json` of a supervised gateway slot: the operator's intent and what was last
+ * observed (contract §3). The supervisor is the file's only writer.
+ */
+import { errorFields, type Logger } from '../base/log.ts';
+import { reconcileGateway, readGatewayState, setCorruptAside, updateGatewayState, type GatewayIntent, type GatewayObserved } from '../state/gatewayState.ts';
+import { startTimeOf } from '../state/processIdentity.ts';
+import type { SlotRunner } from './slotRunner.ts';
+
+export interface GatewayRecord {
+  /** Reads the file at boot and says whether the slot is to be started; seeds or sets aside as the table says. */
+  reconcile(bootstrap: string | undefined): { start: boolean; problem?: string };
+  /** An operator's command: written before it is carried out. Errors: DISK_FULL, HOME_UNUSABLE. */
+  intend(intent: GatewayIntent): void;
+  /** The slot changed. */
+  observe(runner: SlotRunner): void;
+}
+
+export function createGatewayRecord({ path, home, version, code, log }: { path: string; home: string; version: string; code: string; log: Logger }): GatewayRecord {
+  let last = '';
+  return {
+    reconcile(bootstrap) {
+      const read = readGatewayState(path);
+      const { start, seed } = reconcileGateway(read, bootstrap);
+      if (seed) updateGatewayState(path, { gateway_state: 'running', desired_state: 'running', agent_home: home });
+      // Intent is written down once known: a later clean stop of the service must not erase it.
+      else if (start && read.kind === 'present' && !read.state.desired_state) updateGatewayState(path, { desired_state: 'running' });
+      if (read.kind !== 'corrupt') return { start };
+      const aside = setCorruptAside(path);
+      return { start, problem: `${path} could not be read (${read.problem})${aside ? `; it was kept as ${aside}` : ''}` };
+    },
+    intend(intent) {
+      updateGatewayState(path, { desired_state: intent });
+    },
+    observe(runner) {
+      const observed = observedState(runner);
+      // Not up and never was: the file tells nothing new, and an absent file stays absent (boot table).
+      if (!observed || (observed === 'stopped' && last === '')) return;
+      const platforms = isRecord(runner.facts.platforms) ? runner.facts.platforms : null;
+      const activeAgents = typeof runner.facts.active_agents === 'number' ? runner.facts.active_agents : 0;
+      const pid = runner.incarnation?.pid ?? null;
+      const next = JSON.stringify([observed, pid, platforms, activeAgents, runner.lastExit?.at]);
+      if (next === last) return;
+      last = next;
+      try {
+        updateGatewayState(path, {
+          gateway_state: observed,
+          pid,
+          start_time: pid === null ? null : (startTimeOf(pid) ?? null),
+          argv: [...runner.spec.command],
+          agent_home: home,
+          code_sha: code,
+          code_version: version,
+          exit_reason: observed === 'running' ? null : (runner.reason ?? null),
+          active_agents: activeAgents,
+          platforms: platforms as never,
+        });
+      } catch (thrown) {
+        log.error('gateway_state.json was not updated', errorFields(thrown));
+      }
+    },
+  };
+}
+
+function observedState(runner: SlotRunner): GatewayObserved | undefined {
+  switch (runner.state) {
+    case 'starting':
+      return 'starting';
+    case 'ready':
+      return troubled(runner.facts.platforms) ? 'degraded' : 'running';
+    case 'draining':
+      return 'draining';
+    case 'backoff':
+    case 'parked':
+      return 'startup_failed';
+    case 'down':
+      return 'stopped';
+  }
+}
+
+/** Some platform is not connected although it should be. */
+function troubled(platforms: unknown): boolean {
+  return isRecord(platforms) && Object.values(platforms).some((entry) => isRecord(entry) && (entry.state === 'retrying' || entry.state === 'fatal'));
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

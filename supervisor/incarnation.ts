@@ -1,0 +1,169 @@
+/**
+ * One running process of a slot, ours by birth or taken over from an earlier supervisor: how it is
+ * started, asked to drain, terminated, killed with its whole group, and proved gone. One lifetime
+ * each; nothing of it outlives `gone`.
+ */
+import { execa } from 'execa';
+import { AgentError } from '../base/errors.ts';
+import { hexId } from '../base/ids.ts';
+import { limits } from '../base/limits.ts';
+import { deferred, sleep, within } from '../base/time.ts';
+import { drain } from '../ipc/contracts/peer.ts';
+import type { Link } from '../ipc/link.ts';
+import { groupAlive, identityOf, isSameProcess, startTimeOf, type ProcessIdentity } from '../state/processIdentity.ts';
+import type { SlotSpec } from './spec.ts';
+
+export interface ExitFacts {
+  /** Null when a signal ended it, and for an adopted process, whose status only its dead parent could read. */
+  code: number | null;
+  signal: string | null;
+  /** It could not even be started (ENOENT, EACCES, …). */
+  spawnError?: string;
+}
+
+export interface IncarnationRecord extends ProcessIdentity {
+  slot: string;
+  nonce: string;
+  code: string;
+  spawned_at: string;
+}
+
+export interface StopFacts {
+  drainedMs: number | null;
+  interrupted: number;
+  /** Null when part of the group could not be proved dead. */
+  gone: boolean;
+}
+
+export class Incarnation {
+  readonly record: IncarnationRecord;
+  readonly adopted: boolean;
+  readonly startedAtMs: number;
+  /** Resolves when the main process has ended. */
+  readonly exited: Promise<ExitFacts>;
+  /** The worker's connection to us, while it is open. */
+  link: Link | undefined;
+  /** Last sign of life, monotonic ms. */
+  beatAtMs: number;
+  /** Work in flight at the last sign of life. */
+  activeWork = 0;
+  #stopping: Promise<StopFacts> | undefined;
+
+  private constructor(record: IncarnationRecord, exited: Promise<ExitFacts>, adopted: boolean) {
+    this.record = record;
+    this.exited = exited;
+    this.adopted = adopted;
+    this.startedAtMs = performance.now();
+    this.beatAtMs = this.startedAtMs;
+  }
+
+  get pid(): number {
+    return this.record.pid;
+  }
+
+  /** Starts the process in its own session and group. Never throws: a failed start is an exit fact. */
+  static start(spec: SlotSpec, code: string, outputFd: number): Incarnation {
+    const nonce = hexId(32);
+    const [file, ...args] = spec.command;
+    // execa's types know descriptors up to 9; it passes any on to the system.
+    const output = outputFd as 3;
+    const child = execa(file, args, {
+      cwd: spec.cwd,
+      env: { ...spec.env, AGENT_SLOT_NONCE: nonce },
+      extendEnv: false,
+      detached: true,
+      cleanup: false,
+      reject: false,
+      buffer: false,
+      stdin: 'ignore',
+      stdout: output,
+      stderr: output,
+    });
+    const exited = deferred<ExitFacts>();
+    child.nodeChildProcess.once('exit', (exitCode, signal) => exited.resolve({ code: exitCode, signal }));
+    void child.then((result) => exited.resolve({ code: null, signal: null, spawnError: result.shortMessage ?? 'it could not be started' }));
+    const pid = child.pid ?? 0;
+    const record = { ...identityOf(pid), slot: spec.slot, nonce, code, spawned_at: new Date().toISOString() };
+    return new Incarnation(record, exited.promise, false);
+  }
+
+  /** Takes over a process that is proved to be the one on record. `ended` resolves when it is seen to be gone. */
+  static adopt(record: IncarnationRecord, signal: AbortSignal): Incarnation {
+    return new Incarnation(record, watchForEnd(record, signal), true);
+  }
+
+  /** The ladder: drain request, SIGTERM, SIGKILL of the group, each with its limit. A second call joins the first. */
+  stop(limit: { drainMs: number; termMs: number; graceful: boolean }): Promise<StopFacts> {
+    this.#stopping ??= this.#descend(limit);
+    return this.#stopping;
+  }
+
+  async #descend({ drainMs, termMs, graceful }: { drainMs: number; termMs: number; graceful: boolean }): Promise<StopFacts> {
+    let interrupted = 0;
+    let drainedMs: number | null = null;
+    if (graceful && this.link?.isOpen) {
+      try {
+        // Within the deadline the worker answers by itself; the margin covers a blocked loop.
+        const answer = await this.link.call(drain, { deadline_ms: drainMs }, { timeoutMs: drainMs + 2_000 });
+        interrupted = answer.interrupted;
+        drainedMs = answer.drained_ms;
+      } catch {
+        interrupted = this.activeWork;
+      }
+    } else {
+      interrupted = this.activeWork;
+    }
+    if (this.#signal('SIGTERM')) await within(this.exited, { ms: termMs, what: 'the end after SIGTERM' }).catch(() => {});
+    return { drainedMs, interrupted, gone: await this.killGroup() };
+  }
+
+  /** SIGKILL to every process of the group; true once none is left. */
+  async killGroup(): Promise<boolean> {
+    const deadline = performance.now() + limits.worker.killMs;
+    for (let pauseMs = 1; groupIsOurs(this.record) && groupAlive(this.pid); pauseMs = Math.min(pauseMs * 2, 50)) {
+      if (performance.now() > deadline) return false;
+      try {
+        process.kill(-this.pid, 'SIGKILL');
+      } catch {
+        // gone between the question and the signal
+      }
+      await sleep(pauseMs);
+    }
+    return true;
+  }
+
+  /** Sends to the main process only if it still is the one on record. */
+  #signal(name: NodeJS.Signals): boolean {
+    if (!isSameProcess(this.record)) return false;
+    try {
+      return process.kill(this.pid, name);
+    } catch {
+      return false;
+    }
+  }
+}
+
+/**
+ * A group keeps its number while any member lives, so a process with that pid and another start time
+ * means the group is gone and the number was given to a stranger.
+ */
+function groupIsOurs(record: ProcessIdentity): boolean {
+  if (record.pid <= 1) return false;
+  const startTime = startTimeOf(record.pid);
+  return startTime === undefined || startTime === record.start_time;
+}
+
+/** We are not its parent, so its end is seen by looking: often at first, then every second. */
+async function watchForEnd(record: ProcessIdentity, signal: AbortSignal): Promise<ExitFacts> {
+  while (isSameProcess(record)) await sleep(1_000, signal);
+  return { code: null, signal: null };
+}
+
+/** The group of a recorded process that is dead itself, left behind by an earlier supervisor. */
+export async function sweepGroup(record: IncarnationRecord): Promise<void> {
+  const never = new AbortController();
+  const incarnation = Incarnation.adopt(record, never.signal);
+  never.abort(new AgentError('CANCELLED', 'swept'));
+  await incarnation.exited.catch(() => {});
+  await incarnation.killGroup();
+}

@@ -1,0 +1,50 @@
+/** `run/status.json` and `supervisor.status`: one composition for both, written whole at each change. */
+import type { Status, WorkerStatus } from '../ipc/contracts/supervisor.ts';
+import { writeJsonAtomic } from '../state/atomicFile.ts';
+import type { SlotRunner } from './slotRunner.ts';
+
+export interface Sample {
+  rssBytes: number;
+  cpuPercent: number;
+}
+
+export function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerStatus {
+  const { spec, incarnation } = runner;
+  return {
+    slot: spec.slot,
+    profile: spec.profile,
+    desired: runner.desired,
+    state: runner.state,
+    pid: incarnation?.pid ?? null,
+    since: new Date(runner.sinceMs).toISOString(),
+    ready_ms: runner.readyMs,
+    restarts: runner.restarts,
+    code: incarnation?.record.code ?? null,
+    rss_bytes: sample?.rssBytes ?? null,
+    cpu_percent: sample?.cpuPercent ?? null,
+    reason: runner.reason,
+    next_start_at: runner.nextStartAtMs === null ? null : new Date(runner.nextStartAtMs).toISOString(),
+    last_exit: runner.lastExit,
+  };
+}
+
+/** Writes at most once per turn of the loop; a full disk costs the snapshot, not the service. */
+export function createSnapshotWriter(path: string, compose: () => Status, onFailure: (thrown: unknown) => void): { soon(): void; now(): void } {
+  let scheduled = false;
+  const now = () => {
+    scheduled = false;
+    try {
+      writeJsonAtomic(path, compose(), { durable: false });
+    } catch (thrown) {
+      onFailure(thrown);
+    }
+  };
+  return {
+    now,
+    soon() {
+      if (scheduled) return;
+      scheduled = true;
+      setImmediate(() => scheduled && now());
+    },
+  };
+}

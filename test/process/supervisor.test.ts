@@ -1,0 +1,264 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { dial } from '../../ipc/dial.ts';
+import { status as statusMethod, stopSlot, type Status } from '../../ipc/contracts/supervisor.ts';
+import { readToken } from '../../state/home.ts';
+import { groupAlive, isSameProcess, startTimeOf } from '../../state/processIdentity.ts';
+import { startSupervisor } from '../../supervisor/supervisor.ts';
+import type { SlotSpec } from '../../supervisor/spec.ts';
+import { testHome, type TestHome } from '../harness/home.ts';
+import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
+import { until } from '../harness/until.ts';
+import { projectRoot } from '../harness/worker.ts';
+
+const ask = { actor: 'test', cause: 'test', drain: true };
+
+t.test('a worker killed with SIGKILL after a second of service is replaced at once, and status names the signal', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  await service.ready('a');
+  const runner = service.supervisor.slots.get('a')!;
+  await until('it has served for a second', () => Date.now() - runner.sinceMs > 1_000);
+  const old = service.pid('a');
+  process.kill(old, 'SIGKILL');
+  await until('another process is ready', () => runner.state === 'ready' && service.pid('a') !== old);
+  const [worker] = service.supervisor.status().workers;
+  t.match(worker, { restarts: 1, state: 'ready', last_exit: { code: null, signal: 'SIGKILL', summary: /^a was killed with SIGKILL .* after 1\.\d s of service$/ } });
+});
+
+t.test('a worker that exits 78 is parked at once with the fix, and start unparks it', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'refusesConfig')]);
+  const runner = service.supervisor.slots.get('a')!;
+  await until('it is parked', () => runner.state === 'parked');
+  t.match(service.supervisor.status().workers[0], {
+    desired: 'up',
+    restarts: 1,
+    reason: /parked: its configuration is wrong\..*platforms\.irc\.port: not a number.*write a number such as 6667.*agent start a/,
+    last_exit: { code: 78, signal: null },
+    next_start_at: String,
+  });
+  t.equal(await service.supervisor.waitReady(5_000), false, 'waiting for all to be ready ends when what is left is parked');
+  const receipt = await service.supervisor.command('start', runner, ask);
+  t.match(receipt, { ok: false, action: 'start', error: /not a number/ });
+});
+
+t.test('a worker whose module is missing is parked at its second end', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'missingModule')]);
+  const runner = service.supervisor.slots.get('a')!;
+  await until('it is parked', () => runner.state === 'parked');
+  t.equal(runner.restarts, 2);
+  t.match(runner.reason, /twice for the same permanent cause.*a module is missing.*reinstall/);
+});
+
+t.test('a worker that keeps crashing at start backs off, then is parked with its last words', async (t) => {
+  using home = testHome({ 'config.yaml': 'supervisor: { restart: { base_ms: 5, max_ms: 10 } }\n' });
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'crashesAtStart')]);
+  const runner = service.supervisor.slots.get('a')!;
+  await until('it is parked', () => runner.state === 'parked');
+  t.equal(runner.restarts, 5);
+  t.match(runner.reason, /5 failed starts within 10 minutes.*crashed with code 1 \(Error: the flux capacitor is missing\)/);
+  t.match(JSON.parse(readFileSync(join(home.crash, 'a.json'), 'utf8')), { slot: 'a', tail: ['Error: the flux capacitor is missing'] }, 'the report stays on disk');
+});
+
+t.test('a program that does not exist is parked with a sentence', async (t) => {
+  using home = testHome({ 'config.yaml': 'supervisor: { restart: { base_ms: 5 } }\n' });
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', '', { command: ['/no/such/program'] })]);
+  const runner = service.supervisor.slots.get('a')!;
+  await until('it is parked', () => runner.state === 'parked');
+  t.match(runner.reason, /could not be started.*ENOENT/s);
+});
+
+t.test('a worker that is not ready within its budget is killed and its slot goes on', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'neverReady', { startupMs: 300 })]);
+  const runner = service.supervisor.slots.get('a')!;
+  await until('it was killed', () => runner.restarts > 0);
+  t.match(runner.lastExit, { summary: /killed by the supervisor because it was not ready within 300 ms/ });
+});
+
+t.test('stop drains, then kills what ignores SIGTERM, grandchildren included, and the receipt tells', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'ignoresSigterm')]);
+  await service.ready('a');
+  const runner = service.supervisor.slots.get('a')!;
+  const pid = service.pid('a');
+  const grandchild = await until('the grandchild is known', () => runner.facts.grandchild as number);
+  const receipt = await service.supervisor.command('stop', runner, ask);
+  t.match(receipt, { ok: true, action: 'stop', old_pid: pid, new_pid: null, interrupted_turns: 1, drained_ms: Number });
+  t.equal(groupAlive(pid), false);
+  t.equal(startTimeOf(grandchild), undefined);
+  t.equal(runner.state, 'down');
+});
+
+t.test('the grandchildren of a crashed worker are gone before the next incarnation starts', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'ignoresSigterm')]);
+  await service.ready('a');
+  const runner = service.supervisor.slots.get('a')!;
+  const old = service.pid('a');
+  const grandchild = await until('the grandchild is known', () => runner.facts.grandchild as number);
+  process.kill(old, 'SIGKILL');
+  await until('the next one has its own grandchild', () => {
+    if (!runner.incarnation || runner.incarnation.pid === old) return false;
+    t.equal(startTimeOf(grandchild), undefined, 'the old grandchild is dead as soon as a new process exists');
+    return true;
+  });
+});
+
+t.test('restart answers with both pids and the downtime, and counts for nothing', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  await service.ready('a');
+  const runner = service.supervisor.slots.get('a')!;
+  const old = service.pid('a');
+  const receipt = await service.supervisor.command('restart', runner, ask);
+  t.match(receipt, { ok: true, old_pid: old, new_pid: service.pid('a'), ready_ms: Number, downtime_ms: Number, drained_ms: Number });
+  t.not(receipt.new_pid, old);
+  t.equal(runner.restarts, 0);
+  t.match(service.supervisor.receipts('a', 10), [{ action: 'restart' }]);
+});
+
+t.test('a stop overtakes a start that is under way, and the start says so', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'neverReady', { start: 'demand' })]);
+  const runner = service.supervisor.slots.get('a')!;
+  const start = service.supervisor.command('start', runner, ask);
+  const refused = t.rejects(start, { code: 'SUPERSEDED' });
+  t.match(await service.supervisor.command('stop', runner, { ...ask, drain: false }), { ok: true });
+  await refused;
+});
+
+t.test('a second supervisor on the same home is refused and told who runs', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  await service.ready('a');
+  await t.rejects(superviseFixtures(home, []), { code: 'ALREADY_RUNNING', message: new RegExp(`process ${process.pid}`) });
+  t.equal(service.supervisor.slots.get('a')!.state, 'ready');
+});
+
+t.test('unknown slots are refused over the socket with the known ones named', async (t) => {
+  using home = testHome();
+  await using _service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  using link = await dial(home.run.supervisorSocket, { token: readToken(home)!, slot: 'cli' });
+  await t.rejects(link.call(stopSlot, { slot: 'nope' }), { code: 'UNKNOWN_SLOT', fix: 'known slots: a' });
+  t.match(await link.call(statusMethod, {}), { supervisor: { pid: process.pid, home: home.root }, paused: null, workers: [{ slot: 'a' }] });
+});
+
+t.test('what a worker prints reaches its log redacted', async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'talksAtLength')]);
+  await service.ready('a');
+  process.kill(service.pid('a'), 'SIGUSR2');
+  const line = await until('the line is in the log', () => readFileSync(join(home.logs, 'a.log'), 'utf8').split('\n').find((l) => l.includes('line 1')));
+  t.match(JSON.parse(line), { component: 'stdio', slot: 'a', msg: 'line 1 token=[redacted]' });
+});
+
+t.test('a full disk while status and records are written stops nobody', { skip: process.getuid?.() !== 0 && 'needs root to mount a tiny tmpfs' }, async (t) => {
+  using home = testHome();
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  await service.ready('a');
+  const { execFileSync } = await import('node:child_process');
+  const filler = join(home.run.dir, 'filler');
+  // The same files as before, on a file system with no room left.
+  execFileSync('sh', ['-c', `cp -a ${home.run.dir} ${home.root}/kept && mount -t tmpfs -o size=64k tmpfs ${home.run.dir} && cp ${home.root}/kept/token ${home.run.dir}/`]);
+  try {
+    execFileSync('sh', ['-c', `dd if=/dev/zero of=${filler} bs=1k count=200 2>/dev/null || true`]);
+    const old = service.pid('a');
+    process.kill(old, 'SIGKILL');
+    await until('the supervisor noticed and goes on', () => service.supervisor.slots.get('a')!.restarts >= 1);
+    t.match(service.supervisor.status().workers[0], { slot: 'a', restarts: Number });
+  } finally {
+    execFileSync('umount', ['-l', home.run.dir]);
+  }
+});
+
+// --- the supervisor itself dies ---
+
+interface Outside extends AsyncDisposable {
+  status: Status;
+  pid: number;
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+async function superviseOutside(home: TestHome, slots: SlotSpec[]): Promise<Outside> {
+  const child = spawn(process.execPath, [join(projectRoot, 'test/fixtures/superviseFixtures.ts')], {
+    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: JSON.stringify(slots) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  const [first] = (await once(child.stdout, 'data')) as [Buffer];
+  const line = first.toString();
+  if (!line.startsWith('ready ')) throw new Error(line);
+  const kill = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await ended;
+  };
+  return { status: JSON.parse(line.slice(6)) as Status, pid: child.pid!, kill, [Symbol.asyncDispose]: () => kill('SIGTERM') };
+}
+
+t.test('workers outlive a supervisor killed with SIGKILL; the next one takes the same processes over', async (t) => {
+  using home = testHome();
+  const slots = [fixtureSlot(home, 'a', 'plainWorker'), fixtureSlot(home, 'b', 'talksAtLength')];
+  const first = await superviseOutside(home, slots);
+  const pids = first.status.workers.map((worker) => worker.pid);
+  await first.kill('SIGKILL');
+  // Printed while nobody supervises: it waits in the pipe.
+  process.kill(pids[1]!, 'SIGUSR2');
+  await using second = await superviseOutside(home, slots);
+  t.same(second.status.workers.map((worker) => worker.pid), pids);
+  t.match(second.status, { supervisor: { adopted: 2 }, workers: [{ state: 'ready', restarts: 0 }, { state: 'ready', restarts: 0 }] });
+  await until('the line printed in between is in the log', () => existsSync(join(home.logs, 'b.log')) && readFileSync(join(home.logs, 'b.log'), 'utf8').includes('line 1'));
+});
+
+t.test('a worker that died while no supervisor ran is started afresh, and its group swept', async (t) => {
+  using home = testHome();
+  const slots = [fixtureSlot(home, 'a', 'ignoresSigterm')];
+  const first = await superviseOutside(home, slots);
+  const pid = first.status.workers[0]!.pid!;
+  await first.kill('SIGKILL');
+  process.kill(pid, 'SIGKILL');
+  await until('it is dead', () => startTimeOf(pid) === undefined);
+  t.ok(groupAlive(pid), 'its grandchild lives on');
+  await using second = await superviseOutside(home, slots);
+  t.not(second.status.workers[0]!.pid, pid);
+  t.equal(groupAlive(pid), false, 'the grandchild is gone');
+});
+
+t.test('records that do not prove anything adopt nothing and kill nobody', async (t) => {
+  using home = testHome();
+  const stranger = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
+  try {
+    const record = { slot: 'a', pid: stranger.pid!, start_time: 1, boot_id: 'another boot', nonce: 'x', code: 'c', spawned_at: 'then' };
+    const reused = { ...record, boot_id: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() };
+    for (const content of [JSON.stringify({ version: 1, slots: [record] }), JSON.stringify({ version: 1, slots: [reused] }), '{"version":1,"slots":[{"slot":"a","pi', '']) {
+      writeFileSync(home.run.slots, content);
+      await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+      await service.ready('a');
+      t.equal(service.supervisor.status().supervisor.adopted, 0);
+    }
+    t.ok(isSameProcess({ pid: stranger.pid!, start_time: startTimeOf(stranger.pid!)!, boot_id: reused.boot_id }), 'the stranger with the reused pid lives');
+  } finally {
+    process.kill(-stranger.pid!, 'SIGKILL');
+  }
+});
+
+t.test('a home that cannot be used is refused with the directory and the fix', async (t) => {
+  using home = testHome({ afile: 'x' });
+  const { openHome } = await import('../../state/home.ts');
+  await t.rejects(
+    startSupervisor({
+      home: openHome(join(home.root, 'afile', 'home')),
+      release: { version: '0', code: '', root: '', built: false, codeRoot: '' },
+      specs: () => [],
+      demo: false,
+      managedBy: 'none',
+      bootstrap: undefined,
+    }),
+    { code: 'HOME_UNUSABLE', message: /afile/, fix: /AGENT_HOME/ },
+  );
+});
