@@ -1,0 +1,145 @@
+/** `agent config …`: reads and changes config.yaml by dotted path; comments and layout survive. Needs no service. */
+import { stringify } from 'yaml';
+import { AgentError } from '../../base/errors.ts';
+import { exitCodes } from '../../base/exitCodes.ts';
+import { getConfigValue, parseKeyPath, parseValue, setConfigValue } from '../../state/config/edit.ts';
+import { parseConfigText, readText } from '../../state/config/load.ts';
+import { openHome, prepareHome } from '../../state/home.ts';
+import { hasFlag, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
+import { refuseSecret, requireKnownKey } from '../configKeys.ts';
+import { note, painter, print, printJson } from '../terminal.ts';
+
+const key: Argument = { name: 'key', summary: 'dotted path; a backslash makes a dot part of a name (providers.a\\.b.kind)' };
+const force: Option = { flags: '--force', summary: 'also a key that this version does not know' };
+
+export const command: Command = {
+  name: 'config',
+  summary: 'Read and change config.yaml',
+  details: 'Running workers see a change at once. Secrets belong into .env, never here.',
+  examples: [
+    { line: 'agent config set model.default gpt-5', does: 'choose a model' },
+    { line: 'agent config check', does: 'is the file good? where not?' },
+  ],
+  commands: [
+    {
+      name: 'get',
+      summary: 'Print a value, or the whole file',
+      arguments: [{ ...key, optional: true }],
+      options: [jsonOption],
+      examples: [
+        { line: 'agent config get model', does: 'a part as YAML' },
+        { line: 'agent config get platforms.irc.port --json', does: 'a value as JSON' },
+      ],
+      run: get,
+    },
+    {
+      name: 'set',
+      summary: 'Change a value; the whole result must be valid',
+      details: 'The value is read as YAML: true, 5, [a, b], {k: v}; anything else is text.',
+      arguments: [key, { name: 'value', summary: 'the new value' }],
+      options: [{ flags: '--text', summary: 'take the value as text, whatever it looks like' }, force, jsonOption],
+      examples: [
+        { line: 'agent config set platforms.irc.enabled true', does: 'a boolean' },
+        { line: 'agent config set platforms.irc.channels "[\'#room\']"', does: 'a list' },
+        { line: 'agent config set providers.my\\\\.box.kind openai-compatible', does: 'a name with a dot' },
+      ],
+      run: set,
+    },
+    {
+      name: 'unset',
+      summary: 'Remove a value',
+      arguments: [key],
+      options: [jsonOption],
+      examples: [{ line: 'agent config unset platforms.irc', does: 'with everything below it' }],
+      run: unset,
+    },
+    { name: 'path', summary: 'Print where the file is', options: [jsonOption], examples: [{ line: 'agent -p work config path', does: 'the file of a profile' }], run: path },
+    {
+      name: 'edit',
+      summary: 'Open it in $VISUAL or $EDITOR; it is saved when it is valid',
+      examples: [{ line: 'EDITOR=nano agent config edit', does: 'a broken edit never reaches the service' }],
+      run: edit,
+    },
+    {
+      name: 'check',
+      summary: 'Check the file and name what is wrong, with line and column',
+      options: [jsonOption],
+      examples: [{ line: 'agent config check', does: 'exit code 0 good, 78 not' }],
+      run: check,
+    },
+  ],
+};
+
+const fileOf = (input: Input): string => openHome().profile(input.profile).config;
+
+async function get(input: Input): Promise<number> {
+  const file = fileOf(input);
+  const dotted = input.args[0];
+  if (dotted === undefined) {
+    const text = readText(file);
+    if (input.json) printJson(parseConfigText(text, file).config);
+    else if (text) print(text.trimEnd());
+    else note(`agent: ${file} is empty; defaults serve`);
+    return exitCodes.ok;
+  }
+  const value = getConfigValue(file, dotted);
+  if (value === undefined) {
+    requireKnownKey(parseKeyPath(dotted), dotted);
+    throw new AgentError('NOT_FOUND', `${dotted} is not set`, { fix: `set it with: agent config set ${dotted} <value>` });
+  }
+  if (input.json) printJson(value);
+  else print(typeof value === 'object' && value !== null ? stringify(value).trimEnd() : String(value));
+  return exitCodes.ok;
+}
+
+async function set(input: Input): Promise<number> {
+  const [dotted, text] = input.args as [string, string];
+  const keys = parseKeyPath(dotted);
+  if (!hasFlag(input, 'force')) requireKnownKey(keys, dotted);
+  refuseSecret(keys, text);
+  const file = prepared(input);
+  const { before, after } = await setConfigValue(file, dotted, hasFlag(input, 'text') ? text : parseValue(text));
+  if (input.json) printJson({ path: file, key: dotted, before: before ?? null, after });
+  else print(`${dotted}: ${before === undefined ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}  ${painter(process.stdout)('dim', file)}`);
+  return exitCodes.ok;
+}
+
+async function unset(input: Input): Promise<number> {
+  const dotted = input.args[0]!;
+  const file = prepared(input);
+  const { before } = await setConfigValue(file, dotted, undefined);
+  if (before === undefined) throw new AgentError('NOT_FOUND', `${dotted} is not set`, { fix: 'see what is: agent config get' });
+  if (input.json) printJson({ path: file, key: dotted, before, after: null });
+  else print(`${dotted} removed (was ${JSON.stringify(before)})`);
+  return exitCodes.ok;
+}
+
+function path(input: Input): Promise<number> {
+  const file = fileOf(input);
+  if (input.json) printJson({ path: file });
+  else print(file);
+  return Promise.resolve(exitCodes.ok);
+}
+
+async function check(input: Input): Promise<number> {
+  const file = fileOf(input);
+  const text = readText(file);
+  const { unknown } = parseConfigText(text, file);
+  if (input.json) printJson({ path: file, valid: true, unknown });
+  else {
+    print(text ? `${file} is valid.` : `${file} does not exist; defaults serve.`);
+    if (unknown.length) note(`agent: keys this version does not know, kept as they are: ${unknown.join(', ')}`);
+  }
+  return exitCodes.ok;
+}
+
+async function edit(input: Input): Promise<number> {
+  const { editConfig } = await import('../editConfig.ts');
+  return editConfig(prepared(input));
+}
+
+/** The file's path, with the home made. */
+function prepared(input: Input): string {
+  prepareHome(openHome());
+  return fileOf(input);
+}

@@ -1,0 +1,115 @@
+/** `agent logs`: reads the files directly, so it works with everything down. */
+import { AgentError } from '../../base/errors.ts';
+import { levels, type Level } from '../../base/log.ts';
+import { parseDurationMs } from '../../base/time.ts';
+import { manifest } from '../../services/manifest.ts';
+import { openHome } from '../../state/home.ts';
+import { logNames, logPath } from '../../state/logs.ts';
+import { hasFlag, textOption, type Command, type Input } from '../command.ts';
+import { endOf, follow } from '../logs/follow.ts';
+import { jsonLine, parseLine, passes, renderLine, type LogFilter } from '../logs/line.ts';
+import { linesBackwards, rotatedFiles, tail } from '../logs/tail.ts';
+import { unknownName } from '../suggest.ts';
+import { note, painter, print } from '../terminal.ts';
+
+const LINES_DEFAULT = 50;
+const LINES_MAX = 1_000_000;
+
+export const command: Command = {
+  name: 'logs',
+  summary: 'Read and follow the logs',
+  details: `Names: ${logNames.join(', ')}. \`agent\` is the default, \`gui\` is the dashboard, \`errors\` holds warnings and worse of all. With --json each line is printed as it stands in the file.`,
+  arguments: [{ name: 'name', summary: 'which log', optional: true, complete: 'log' }],
+  options: [
+    { flags: '-n, --lines <count>', summary: `how many of the last lines (default ${LINES_DEFAULT}; with --since all)` },
+    { flags: '-f, --follow', summary: 'go on printing what is written, over rotations, until ctrl-C' },
+    { flags: '--level <level>', summary: 'this severe or worse', choices: levels, complete: 'level' },
+    { flags: '--since <age>', summary: 'not older than this (90s, 10m, 2h, 1d) or than an ISO instant' },
+    { flags: '--component <name>', summary: 'only this part of the program' },
+    { flags: '--session <id>', summary: 'only this conversation (the beginning of an id will do)' },
+    { flags: '--json', summary: 'one JSON object a line' },
+  ],
+  examples: [
+    { line: 'agent logs', does: 'the last 50 lines of the agent worker' },
+    { line: 'agent logs gateway -f --level warn', does: 'follow what goes wrong on the chat platforms' },
+    { line: 'agent logs errors --since 10m', does: 'warnings and errors of everything, last ten minutes' },
+  ],
+  run,
+};
+
+async function run(input: Input): Promise<number> {
+  const name = input.args[0] ?? logNames[0];
+  if (!(logNames as readonly string[]).includes(name)) throw unknownName('log', name, logNames);
+  const home = openHome();
+  const path = logPath(name === 'supervisor' ? home : home.profile(input.profile), name);
+  const filter = filterOf(input, path);
+  const paint = painter(process.stdout);
+  const show = (raw: string) => {
+    const line = parseLine(raw);
+    if (passes(line, filter)) print(input.json ? jsonLine(line) : renderLine(line, paint));
+  };
+
+  const following = hasFlag(input, 'follow');
+  const start = following ? endOf(path) : undefined;
+  const lines = tail(path, {
+    count: lineCount(input),
+    keep: (raw) => passes(parseLine(raw), filter),
+    enough: (raw) => filter.sinceMs !== undefined && Date.parse(parseLine(raw).record?.time ?? '') < filter.sinceMs,
+    until: start,
+  });
+  lines.forEach(show);
+  if (!following) {
+    if (lines.length === 0) note(rotatedFiles(path).length ? `agent: no line of ${path} fits` : `agent: ${path} does not exist yet — nothing has been logged there`);
+    return 0;
+  }
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  await follow(path, start, show, stop.signal);
+  return 0;
+}
+
+function lineCount(input: Input): number {
+  const text = textOption(input, 'lines');
+  if (text === undefined) return textOption(input, 'since') === undefined ? LINES_DEFAULT : LINES_MAX;
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 0 || count > LINES_MAX) {
+    throw new AgentError('USAGE', `-n takes a whole number from 0 to ${LINES_MAX}, not "${text}"`, { fix: 'for example: agent logs -n 200' });
+  }
+  return count;
+}
+
+function filterOf(input: Input, path: string): LogFilter {
+  const level = textOption(input, 'level');
+  if (level !== undefined && !levels.includes(level as Level)) throw unknownName('level', level, levels);
+  const component = textOption(input, 'component');
+  if (component !== undefined) requireComponent(component, path);
+  const session = textOption(input, 'session');
+  const since = textOption(input, 'since');
+  return {
+    ...(level === undefined ? {} : { level: level as Level }),
+    ...(component === undefined ? {} : { component }),
+    ...(session === undefined ? {} : { session }),
+    ...(since === undefined ? {} : { sinceMs: instantOf(since) }),
+  };
+}
+
+function instantOf(text: string): number {
+  const ageMs = parseDurationMs(text);
+  const atMs = ageMs === undefined ? Date.parse(text) : Date.now() - ageMs;
+  if (Number.isNaN(atMs)) throw new AgentError('USAGE', `"${text}" is neither an age nor an instant`, { fix: 'write 90s, 10m, 2h, 1d or 2026-01-31T12:00:00Z' });
+  return atMs;
+}
+
+/** Valid are the workers' own names and whatever has written to this log. */
+function requireComponent(component: string, path: string): void {
+  const known = new Set([...manifest.map(({ slot }) => slot), 'supervisor', 'desktop', 'log']);
+  if (known.has(component)) return;
+  for (const file of rotatedFiles(path)) {
+    for (const raw of linesBackwards(file)) {
+      const seen = parseLine(raw).record?.component;
+      if (seen === component) return;
+      if (seen) known.add(seen);
+    }
+  }
+  throw unknownName('component', component, [...known].toSorted());
+}

@@ -1,0 +1,71 @@
+/** `agent status`: the snapshot as a table or JSON. Calls nobody, loads next to nothing. */
+import { AgentError } from '../../base/errors.ts';
+import { exitCodes } from '../../base/exitCodes.ts';
+import { openHome, type Home } from '../../state/home.ts';
+import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
+import { allReady, readSnapshot, type Snapshot } from '../snapshot.ts';
+import { statusView } from '../statusView.ts';
+import { painter, print, printError, printJson } from '../terminal.ts';
+
+/** A glance every second is what an eye follows; a read costs well under a millisecond. */
+const WATCH_MS = 1_000;
+
+export const command: Command = {
+  name: 'status',
+  summary: 'Show what runs, what does not, and why',
+  details: 'Exit code: 0 every wanted slot is ready, 1 some are not, 3 no supervisor runs (the last snapshot is shown with its age).',
+  hot: true,
+  options: [jsonOption, { flags: '-w, --watch', summary: 'draw it again every second until ctrl-C' }],
+  examples: [
+    { line: 'agent status', does: 'one line per slot' },
+    { line: 'agent status --json | jq .workers', does: 'for programs' },
+    { line: 'agent status --watch', does: 'live' },
+  ],
+  run,
+};
+
+async function run(input: Input): Promise<number> {
+  const home = openHome();
+  if (hasFlag(input, 'watch')) return watch(home, input);
+  const snapshot = readSnapshot(home);
+  if (input.json) printJson(document(home, snapshot));
+  else if (snapshot) print(statusView(snapshot, painter(process.stdout)));
+  if (!snapshot?.live) printError(noSupervisor(home, snapshot), input.json);
+  return exitCode(snapshot);
+}
+
+function exitCode(snapshot: Snapshot | undefined): number {
+  if (!snapshot?.live) return exitCodes.noSupervisor;
+  return allReady(snapshot.status) ? exitCodes.ok : exitCodes.failed;
+}
+
+/** Contract §4, plus `stale_ms` when it is the picture of a service that is gone. */
+function document(home: Home, snapshot: Snapshot | undefined): unknown {
+  if (!snapshot) return { supervisor: null, paused: null, problems: [], workers: [], at: null, home: home.root };
+  return snapshot.live ? snapshot.status : { ...snapshot.status, stale_ms: snapshot.ageMs };
+}
+
+function noSupervisor(home: Home, snapshot: Snapshot | undefined): AgentError {
+  const past = snapshot ? '' : ', and none has run there yet';
+  return new AgentError('NO_SUPERVISOR', `no supervisor runs on ${home.root}${past}`, { fix: 'start it with `agent up`' });
+}
+
+async function watch(home: Home, input: Input): Promise<number> {
+  if (input.json || !process.stdout.isTTY) {
+    throw new AgentError('USAGE', '--watch draws on a terminal', { fix: input.json ? 'leave out --watch for one JSON document' : 'leave out --watch when the output is not a terminal' });
+  }
+  const paint = painter(process.stdout);
+  const stop = Promise.withResolvers<void>();
+  process.once('SIGINT', () => stop.resolve());
+  let snapshot: Snapshot | undefined;
+  const draw = () => {
+    snapshot = readSnapshot(home);
+    const text = snapshot ? statusView(snapshot, paint) : `No supervisor runs on ${home.root}.`;
+    process.stdout.write(`\u001b[H\u001b[2J${text}\n\n${paint('dim', 'ctrl-C ends')}\n`);
+  };
+  draw();
+  const timer = setInterval(draw, WATCH_MS);
+  await stop.promise;
+  clearInterval(timer);
+  return exitCode(snapshot);
+}

@@ -1,0 +1,73 @@
+/** Starting the supervisor in the background: its own session, nothing of this terminal, proved by its socket. */
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgentError, isAgentError } from '../base/errors.ts';
+import { limits } from '../base/limits.ts';
+import type { Link } from '../ipc/link.ts';
+import { prepareHome, type Home } from '../state/home.ts';
+import { release } from '../state/release.ts';
+import { dialSupervisor } from './connect.ts';
+
+export interface LaunchOptions {
+  demo?: boolean;
+  port?: number | undefined;
+  host?: string | undefined;
+  insecure?: boolean;
+  /** Only these slots; the service leaves ten minutes after its last client. */
+  only?: string[];
+}
+
+/** A link to the supervisor that runs, or to one started now. Errors: START_FAILED with what it said, HOME_UNUSABLE. */
+export async function ensureSupervisor(home: Home, options: LaunchOptions): Promise<{ link: Link; started: boolean }> {
+  const running = await dialSupervisor(home).catch(onlyIfAbsent);
+  if (running) return { link: running, started: false };
+  prepareHome(home);
+  return { link: await launch(home, options), started: true };
+}
+
+async function launch(home: Home, options: LaunchOptions): Promise<Link> {
+  const { codeRoot, built } = release();
+  const entry = join(codeRoot, 'bin', `agentd.${built ? 'js' : 'ts'}`);
+  const accidents = join(home.run.dir, 'supervisor.err');
+  const stderr = openSync(accidents, 'w', 0o600);
+  const child = spawn(process.execPath, [entry, ...wordsOf(options)], {
+    cwd: home.root,
+    detached: true,
+    stdio: ['ignore', 'ignore', stderr],
+    env: { ...process.env, AGENT_HOME: home.root },
+  });
+  closeSync(stderr);
+  const ended = new AbortController();
+  child.once('error', (cause) => ended.abort(cause));
+  child.once('exit', (code, signal) => ended.abort(new Error(`it ended with ${signal ?? `code ${code}`}`)));
+  try {
+    const link = await dialSupervisor(home, { startingMs: limits.ipc.startingMs, signal: ended.signal });
+    child.unref();
+    return link;
+  } catch (thrown) {
+    // Another command may have been faster: then its supervisor serves us too.
+    const other = await dialSupervisor(home).catch(onlyIfAbsent);
+    if (other) return other;
+    const said = readFileSync(accidents, 'utf8').trim().split('\n').at(-1) ?? '';
+    throw new AgentError('START_FAILED', `the supervisor did not start${said ? `: ${said.replace(/^agent: /, '')}` : ''}`, {
+      cause: thrown,
+      fix: `\`agent up --foreground\` shows what it says; ${accidents} and \`agent logs supervisor\` keep it`,
+    });
+  }
+}
+
+function wordsOf({ demo, port, host, insecure, only }: LaunchOptions): string[] {
+  return [
+    ...(demo ? ['--demo'] : []),
+    ...(port === undefined ? [] : ['--port', String(port)]),
+    ...(host === undefined ? [] : ['--host', host]),
+    ...(insecure ? ['--insecure'] : []),
+    ...(only ? ['--only', only.join(',')] : []),
+  ];
+}
+
+function onlyIfAbsent(thrown: unknown): undefined {
+  if (isAgentError(thrown) && thrown.code === 'NO_SUPERVISOR') return undefined;
+  throw thrown;
+}

@@ -1,0 +1,77 @@
+/**
+ * `agent`: looks at the words, loads the one module that the verb needs, and leaves with the exit code
+ * of contract §4. Anything heavier than reading words belongs into `commands/`.
+ */
+import { commandTable, type TableEntry } from './commandTable.ts';
+import { missingSubcommand, parseInput, resolve } from './parse.ts';
+import { exitCodeOf, leaveQuietlyOnBrokenPipe, print, printError } from './terminal.ts';
+
+leaveQuietlyOnBrokenPipe();
+// Writes to pipes, files and terminals are synchronous here, so nothing is cut off by leaving at once.
+process.exit(await main(process.argv.slice(2)));
+
+async function main(words: string[]): Promise<number> {
+  const { verb, rest, profile } = splitGlobals(words);
+  try {
+    if (verb === undefined || verb === 'help') return await help(verb === 'help' ? rest : []);
+    if (verb === '--version' || verb === '-V') return await version();
+    const entry = await find(verb);
+    const resolved = resolve((await entry.load()).command, rest);
+    if (resolved.help) return await showHelp(resolved);
+    const { run } = resolved.command;
+    if (!run) throw missingSubcommand(resolved);
+    const input = await parseInput(resolved, profile ?? 'default');
+    if (input.profile !== 'default') await checkProfile(input.profile);
+    return await run(input);
+  } catch (thrown) {
+    printError(thrown, words.includes('--json'));
+    return exitCodeOf(thrown);
+  }
+}
+
+/** The verb, and what stands before it: `-p`, `--help`, `--version`. */
+function splitGlobals(words: string[]): { verb: string | undefined; rest: string[]; profile: string | undefined } {
+  let profile: string | undefined;
+  let at = 0;
+  for (; at < words.length; at++) {
+    const word = words[at]!;
+    if (word === '-p' || word === '--profile') profile = words[++at];
+    else if (word.startsWith('--profile=')) profile = word.slice('--profile='.length);
+    else break;
+  }
+  const verb = words[at];
+  const asksHelp = verb === '--help' || verb === '-h';
+  return { verb: asksHelp ? undefined : verb, rest: words.slice(at + 1), profile };
+}
+
+async function find(verb: string): Promise<TableEntry> {
+  const entry = commandTable.find(({ name }) => name === verb);
+  if (entry) return entry;
+  const { unknownName } = await import('./suggest.ts');
+  throw unknownName('command', verb, commandTable.map(({ name }) => name));
+}
+
+async function help([verb, ...rest]: string[]): Promise<number> {
+  if (verb !== undefined) return showHelp(resolve((await (await find(verb)).load()).command, rest));
+  const { overview } = await import('./help.ts');
+  print(overview(commandTable));
+  return 0;
+}
+
+async function showHelp({ command, path }: ReturnType<typeof resolve>): Promise<number> {
+  const { commandHelp } = await import('./help.ts');
+  print(commandHelp(command, path));
+  return 0;
+}
+
+async function version(): Promise<number> {
+  const { release } = await import('../state/release.ts');
+  const { version: number, code } = release();
+  print(`agent ${number} (${code}, node ${process.version})`);
+  return 0;
+}
+
+async function checkProfile(name: string): Promise<void> {
+  const { openHome, requireProfile } = await import('../state/home.ts');
+  requireProfile(openHome(), name);
+}

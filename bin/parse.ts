@@ -1,0 +1,89 @@
+/**
+ * From words on a command line to a command and its input: finds the sub-command, takes the global
+ * options (`-p`, `--help`) anywhere, and parses the rest with the hot or the full parser.
+ */
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { AgentError } from '../base/errors.ts';
+import type { Command, Input } from './command.ts';
+import { camelCase, parseFlags } from './flags.ts';
+import { unknownName } from './suggest.ts';
+
+/** Options that every command takes. */
+export const globalOptions = [
+  { flags: '-p, --profile <name>', summary: 'the profile to work on (default: default)' },
+  { flags: '-h, --help', summary: 'show this help' },
+] as const;
+
+export interface Resolved {
+  command: Command;
+  /** Names from the verb down: `['cron', 'list']`. */
+  path: string[];
+  /** Words left for the command. */
+  rest: string[];
+  help: boolean;
+}
+
+/** Walks to the sub-command that the words name. Errors: USAGE with the valid set. */
+export function resolve(verb: Command, words: readonly string[]): Resolved {
+  let command = verb;
+  const path = [verb.name];
+  let rest = [...words];
+  while (command.commands) {
+    const at = firstWord(rest);
+    const word = rest[at];
+    if (word === undefined) return { command, path, rest, help: wantsHelp(command, rest) };
+    const next = command.commands.find(({ name }) => name === word);
+    if (!next) throw unknownName(`${path.join(' ')} command`, word, command.commands.map(({ name }) => name));
+    rest = rest.toSpliced(at, 1);
+    command = next;
+    path.push(next.name);
+  }
+  return { command, path, rest, help: wantsHelp(command, rest) };
+}
+
+/** Words of a command as its input. Errors: USAGE. */
+export async function parseInput({ command, path, rest }: Resolved, profile: string): Promise<Input> {
+  if (command.hot) {
+    const input = parseHot(command, rest, profile);
+    if (input) return input;
+  }
+  const { parseFull } = await import('./parseFull.ts');
+  return parseFull(command, path, rest, profile);
+}
+
+/** A command that only holds others was called without one. */
+export function missingSubcommand({ command, path }: Resolved): AgentError {
+  const names = command.commands!.map(({ name }) => name);
+  return new AgentError('USAGE', `agent ${path.join(' ')} needs a command`, { fix: `one of ${names.join(', ')}; see agent ${path.join(' ')} --help` });
+}
+
+function firstWord(words: string[]): number {
+  for (let i = 0; i < words.length; i++) {
+    if (words[i] === '-p' || words[i] === '--profile') i++;
+    else if (!words[i]!.startsWith('-')) return i;
+  }
+  return words.length;
+}
+
+function wantsHelp({ restOption }: Command, words: string[]): boolean {
+  const end = words.findIndex((word) => word === '--' || word === restOption);
+  return words.slice(0, end < 0 ? undefined : end).some((word) => word === '--help' || word === '-h');
+}
+
+/** What node's own parser makes of it; undefined when it is not plain enough, and the full parser decides. */
+function parseHot(command: Command, words: string[], profile: string): Input | undefined {
+  const flags = [...(command.options ?? []), ...globalOptions].map((option) => parseFlags(option.flags));
+  const options: NonNullable<ParseArgsConfig['options']> = {};
+  for (const { long, short, takes } of flags) {
+    options[long] = { type: takes === 'nothing' ? 'boolean' : 'string', multiple: takes === 'list', ...(short ? { short } : {}) };
+  }
+  try {
+    const { values, positionals } = parseArgs({ args: words, options, allowPositionals: Boolean(command.arguments), strict: true });
+    const required = command.arguments?.filter(({ optional }) => !optional).length ?? 0;
+    if (positionals.length < required || positionals.length > (command.arguments?.length ?? 0)) return undefined;
+    const named = Object.fromEntries(Object.entries(values).map(([long, value]) => [camelCase(long), value])) as Input['options'];
+    return { args: positionals, options: named, json: named.json === true, profile: (named.profile as string | undefined) ?? profile };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,70 @@
+/** Slots as a user names them, and the three commands that act on one. */
+import { AgentError, isAgentError } from '../base/errors.ts';
+import { exitCodes } from '../base/exitCodes.ts';
+import { formatDuration } from '../base/time.ts';
+import type { Receipt } from '../ipc/contracts/supervisor.ts';
+import { restartSlot, startSlot, stopSlot } from '../ipc/contracts/supervisor.ts';
+import { manifest } from '../services/manifest.ts';
+import { listProfiles, openHome, type Home } from '../state/home.ts';
+import type { Input } from './command.ts';
+import { withSupervisor } from './connect.ts';
+import { withProgress } from './progress.ts';
+import { readSnapshot } from './snapshot.ts';
+import { unknownName } from './suggest.ts';
+import { print, printError, printJson } from './terminal.ts';
+
+export type SlotAction = Receipt['action'];
+
+const methods = { start: startSlot, stop: stopSlot, restart: restartSlot };
+const doing = { start: 'starting', stop: 'stopping', restart: 'restarting' };
+
+/** Does it, waits for the result, prints the receipt. Answers the exit code. */
+export async function actOnSlot(action: SlotAction, input: Input, given: string): Promise<number> {
+  const home = openHome();
+  const slot = slotOf(given, input.profile);
+  const drain = input.options.drain !== false;
+  const receipt = await withProgress(`${doing[action]} ${slot}`, () =>
+    withSupervisor(home, (link) => link.call(methods[action], { slot, drain, actor: 'cli', cause: `agent ${action}` })).catch((thrown: unknown) => {
+      throw isAgentError(thrown) && thrown.code === 'UNKNOWN_SLOT' ? unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT') : thrown;
+    }),
+  );
+  if (input.json) printJson(receipt);
+  else if (receipt.ok) print(receiptSentence(receipt));
+  if (!receipt.ok) printError(failure(receipt), input.json);
+  return receipt.ok ? exitCodes.ok : exitCodes.failed;
+}
+
+/** `agent`, or `agent@work` when a profile is chosen and the slot exists per profile. */
+export function slotOf(given: string, profile: string): string {
+  const perProfile = manifest.find(({ slot }) => slot === given)?.perProfile ?? false;
+  return profile === 'default' || given.includes('@') || !perProfile ? given : `${given}@${profile}`;
+}
+
+/** Slots of this home: those the service knows, else those that every home has. */
+export function knownSlots(home: Home): string[] {
+  const running = readSnapshot(home)?.status.workers.map(({ slot }) => slot);
+  if (running?.length) return running;
+  const others = listProfiles(home).filter((name) => name !== 'default');
+  return manifest.flatMap(({ slot, perProfile }) => [slot, ...(perProfile ? others.map((name) => `${slot}@${name}`) : [])]);
+}
+
+/** What happened, in one sentence. */
+export function receiptSentence({ slot, action, old_pid, new_pid, ready_ms, downtime_ms, drained_ms, interrupted_turns }: Receipt): string {
+  const facts = [
+    drained_ms === null ? '' : `drained in ${formatDuration(drained_ms)}`,
+    ready_ms === null ? '' : `ready in ${formatDuration(ready_ms)}`,
+    downtime_ms === null ? '' : `away for ${formatDuration(downtime_ms)}`,
+    interrupted_turns > 0 ? `${interrupted_turns} turn${interrupted_turns === 1 ? '' : 's'} interrupted` : '',
+  ].filter(Boolean);
+  const tail = facts.length ? `: ${facts.join(', ')}` : '';
+  if (action === 'stop') return old_pid === null ? `${slot} was not running.` : `${slot} stopped (process ${old_pid})${tail}.`;
+  if (old_pid !== null && old_pid === new_pid) return `${slot} already runs (process ${new_pid}).`;
+  if (action === 'start' || old_pid === null) return `${slot} is ready (process ${new_pid})${tail}.`;
+  return `${slot} restarted (process ${old_pid} → ${new_pid})${tail}.`;
+}
+
+function failure({ slot, action, error }: Receipt): AgentError {
+  return new AgentError(action === 'stop' ? 'STOP_FAILED' : 'START_FAILED', `${slot} did not ${action}${error ? `: ${error}` : ''}`, {
+    fix: `\`agent why ${slot}\` and \`agent logs\` say more`,
+  });
+}

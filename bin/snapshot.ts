@@ -1,0 +1,71 @@
+/**
+ * The supervisor's snapshot `run/status.json`, read without a call: it answers even while the
+ * supervisor is busy. Says whether the one who wrote it still lives, and reads memory afresh.
+ */
+import { readFileSync } from 'node:fs';
+import type { Status } from '../ipc/contracts/supervisor.ts';
+import { readJson } from '../state/atomicFile.ts';
+import type { Home } from '../state/home.ts';
+import { readPause } from '../state/pause.ts';
+import { isSameProcess } from '../state/processIdentity.ts';
+
+export type WorkerRow = Status['workers'][number];
+
+export interface Snapshot {
+  status: Status;
+  /** The supervisor that wrote it still runs. */
+  live: boolean;
+  ageMs: number;
+}
+
+/** The last snapshot; undefined when there is none or it cannot be read. Pause and memory are read now. */
+export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefined {
+  const written = read(home.run.status);
+  if (!written) return undefined;
+  const live = isSameProcess(written.supervisor);
+  const workers = written.workers.map((row) => ({ ...row, rss_bytes: live && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes }));
+  return { status: { ...written, paused: pauseNow(home, nowMs), workers }, live, ageMs: Math.max(0, nowMs - Date.parse(written.at)) };
+}
+
+/** Every slot that is meant to run is ready. */
+export const allReady = ({ workers }: Status): boolean => workers.every(({ desired, state }) => desired !== 'up' || state === 'ready');
+
+/** Does the process of this row still live? Says nothing about which process it is. */
+export function isAlive(pid: number | null): boolean {
+  if (pid === null) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return (thrown as { code?: string }).code === 'EPERM';
+  }
+}
+
+function read(path: string): Status | undefined {
+  try {
+    const value = readJson(path) as Status | undefined;
+    return value && Array.isArray(value.workers) && typeof value.supervisor === 'object' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function pauseNow(home: Home, nowMs: number): Status['paused'] {
+  const pause = readPause(home, 'default', nowMs);
+  if (!pause) return null;
+  const { path, reason, engaged_at, expires_at, scope } = pause;
+  return { path, reason, engaged_at, expires_at, scope };
+}
+
+/** In kB whatever the page size is (16 KiB on some arm64 kernels, which /proc/<pid>/statm does not say). */
+const RESIDENT = /^VmRSS:\s+(\d+) kB$/m;
+
+function residentBytes(pid: number): number | undefined {
+  if (process.platform !== 'linux') return undefined;
+  try {
+    const kilobytes = RESIDENT.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  } catch {
+    return undefined;
+  }
+}

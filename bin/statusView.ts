@@ -1,0 +1,64 @@
+/** The table of `agent status`, for people. */
+import { formatDuration } from '../base/time.ts';
+import { isAlive, type Snapshot, type WorkerRow } from './snapshot.ts';
+import { bytesForPeople, table, type Paint, type Style } from './terminal.ts';
+
+const stateStyle: Record<WorkerRow['state'], Style> = {
+  ready: 'green',
+  starting: 'yellow',
+  draining: 'yellow',
+  backoff: 'yellow',
+  parked: 'red',
+  down: 'dim',
+};
+
+export function statusView({ status, live, ageMs }: Snapshot, paint: Paint, nowMs = Date.now()): string {
+  const { supervisor, paused, problems, workers } = status;
+  const head = live
+    ? `${paint('bold', 'agent')} ${supervisor.version}  supervisor ${supervisor.pid}, up ${since(supervisor.started_at, nowMs)}  ${paint('dim', supervisor.home)}`
+    : `${paint('yellow', `No supervisor runs on ${supervisor.home}.`)} What follows was true ${formatDuration(ageMs)} ago.`;
+  const rows = workers.map((row) => cells(row, live, paint, nowMs));
+  const lines = [head, '', table([header.map((title) => paint('dim', title)), ...rows])];
+  if (live) lines.push('', supervisor.dashboard ? `Dashboard: ${withoutToken(supervisor.dashboard)}` : paint('dim', 'Dashboard: not ready'));
+  if (paused) lines.push(paint('yellow', pauseLine(paused, nowMs)));
+  for (const { what, fix } of problems) lines.push(`${paint('red', 'Problem:')} ${what} — ${fix}`);
+  return lines.join('\n');
+}
+
+/** The wanted slots that are not ready, one sentence each. */
+export function unreadyLines(workers: readonly WorkerRow[]): string[] {
+  return workers
+    .filter(({ desired, state }) => desired === 'up' && state !== 'ready')
+    .map(({ slot, state, reason, last_exit }) => `${slot} is ${state}${reason ?? last_exit?.summary ? `: ${reason ?? last_exit?.summary}` : ''}`);
+}
+
+const header = ['SLOT', 'STATE', 'PID', 'UP', 'RESTARTS', 'MEMORY', 'NOTE'];
+
+function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): string[] {
+  const { slot, state, pid, restarts, rss_bytes, desired, reason, last_exit, next_start_at } = row;
+  const here = live ? pid !== null : isAlive(pid);
+  const shown = live ? paint(stateStyle[state], state) : here ? paint('yellow', 'alone') : paint('dim', 'gone');
+  const next = next_start_at ? `next start in ${formatDuration(Math.max(0, Date.parse(next_start_at) - nowMs))}` : undefined;
+  const fate = reason ?? (last_exit ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago` : state === 'down' && desired === 'demand' ? 'starts when needed' : '');
+  return [
+    slot,
+    shown,
+    pid === null || !here ? '-' : String(pid),
+    here && state !== 'down' ? since(row.since, nowMs) : '-',
+    String(restarts),
+    rss_bytes === null || !here ? '-' : bytesForPeople(rss_bytes),
+    [fate, next].filter(Boolean).join('; '),
+  ];
+}
+
+function pauseLine({ reason, engaged_at, expires_at, scope }: NonNullable<Snapshot['status']['paused']>, nowMs: number): string {
+  const what = scope.length ? scope.join(', ') : 'automation';
+  const start = engaged_at ? ` since ${since(engaged_at, nowMs)}` : '';
+  const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';
+  return `Paused: ${what} is held${start}${end}${reason ? ` (${reason})` : ''} — agent resume lifts it`;
+}
+
+/** A page address may carry the login token; a status that gets pasted somewhere must not. */
+export const withoutToken = (address: string): string => address.replace(/[?#].*$/, '');
+
+const since = (at: string, nowMs: number): string => formatDuration(Math.max(0, nowMs - Date.parse(at)));

@@ -1,0 +1,64 @@
+/**
+ * How commands speak: results on stdout, everything else on stderr. Colour only on a terminal and
+ * never with NO_COLOR; with `--json` one document on stdout.
+ */
+import { AgentError, errnoOf, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
+import { exitCodes } from '../base/exitCodes.ts';
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36 } as const;
+export type Style = keyof typeof codes;
+export type Paint = (style: Style, text: string) => string;
+
+export function hasColour(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): boolean {
+  return stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+}
+
+export function painter(stream: { isTTY?: boolean }): Paint {
+  const on = hasColour(stream);
+  return (style, text) => (on ? `\u001b[${codes[style]}m${text}\u001b[${style === 'bold' || style === 'dim' ? 22 : 39}m` : text);
+}
+
+export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+export const note = (text: string): void => void process.stderr.write(`${text}\n`);
+export const printJson = (value: unknown): void => print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
+
+/** A reader that went away (`agent logs | head`) ends the command quietly. */
+export function leaveQuietlyOnBrokenPipe(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (thrown) => {
+      process.exit(errnoOf(thrown) === 'EPIPE' ? exitCodes.ok : exitCodes.failed);
+    });
+  }
+}
+
+const usageCodes: ReadonlySet<ErrorCode> = new Set(['USAGE', 'CONFIG_KEY', 'UNKNOWN_SLOT', 'UNKNOWN_PROFILE', 'BAD_SCHEDULE']);
+
+/** The exit code of contract §4 for anything thrown. */
+export function exitCodeOf(thrown: unknown): number {
+  if (!isAgentError(thrown)) return exitCodes.failed;
+  if (usageCodes.has(thrown.code)) return exitCodes.usage;
+  if (thrown.code === 'NO_SUPERVISOR') return exitCodes.noSupervisor;
+  return thrown.code === 'CONFIG_INVALID' ? exitCodes.config : exitCodes.failed;
+}
+
+/** `agent: <what> — <what to do>`, or `{"error":{"code","message","fix"}}`. */
+export function printError(thrown: unknown, json: boolean): void {
+  const error = isAgentError(thrown) ? thrown : new AgentError('INTERNAL', messageOf(thrown), { fix: 'this is a defect: AGENT_DEBUG=1 prints the stack' });
+  if (json) note(JSON.stringify({ error: { code: error.code, message: error.message, fix: error.fix ?? null } }));
+  else note(`${painter(process.stderr)('red', 'agent:')} ${error.message}${error.fix ? ` — ${error.fix}` : ''}`);
+  if (process.env.AGENT_DEBUG === '1' && thrown instanceof Error) note(thrown.stack ?? '');
+}
+
+/** Columns for people: pads by what is visible, leaves the last column alone. */
+export function table(rows: string[][]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => visibleWidth(row[column] ?? '')))) ?? [];
+  return rows.map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat(widths[i]! - visibleWidth(cell)))).join('  ').trimEnd()).join('\n');
+}
+
+// eslint-disable-next-line no-control-regex -- the escape sequences written above
+const STYLES = /\u001b\[\d+m/g;
+const visibleWidth = (text: string): number => text.replace(STYLES, '').length;
+
+/** Sizes for people: `123 MiB`. */
+export const bytesForPeople = (bytes: number): string =>
+  bytes >= 1024 ** 3 ? `${(bytes / 1024 ** 3).toFixed(1)} GiB` : bytes >= 1024 ** 2 ? `${Math.round(bytes / 1024 ** 2)} MiB` : `${Math.round(bytes / 1024)} KiB`;
