@@ -70,6 +70,8 @@ export const limits = {
     orphanMs: 900_000,
     /** How long a new supervisor waits for a worker of the old one to report back. */
     adoptMs: 10_000,
+    /** What only start-up needed is given back to the system this long after ready (measured: 4 to 9 MiB a worker). */
+    trimMs: 3_000,
     /** An on-demand worker with nothing to do leaves after this long. */
     idleMs: 60_000,
   },
@@ -105,6 +107,8 @@ export const limits = {
     configMaxBytes: 1 * MiB,
     /** Aliases expanded per document: stops a YAML bomb. */
     yamlAliasesMax: 100,
+    /** While something waits for the end of a pause, the sentinel is read at least this often (its watcher is a hint). */
+    pauseRecheckMs: 5_000,
   },
   turn: {
     /** Interface spec, Limits: all tools except manage_connections. */
@@ -135,8 +139,13 @@ export const limits = {
     mcpListMs: 10_000,
     /** Events over `eventsMax` before they are pruned, so that pruning is not paid for each event. */
     eventsSlack: 256,
+    /** Events of a session that rests this long are forgotten; its transcript stays. */
+    eventsKeepMs: 604_800_000,
     /** A session that never got a prompt is forgotten after this long. */
     emptySessionMs: 86_400_000,
+    /** Rows and characters of a transcript in one answer; older rows are paged through session.history. */
+    historyRowsMax: 1_000,
+    historyMaxChars: 6_000_000,
     /** A title made from the first prompt. */
     titleMaxChars: 50,
   },
@@ -173,6 +182,41 @@ export const limits = {
     reconnectMaxMs: 60_000,
     /** Held messages are released one by one at this pace after `agent resume`. */
     releaseMs: 500,
+    /** Conversations that run a turn at the same time. */
+    turnsMax: 8,
+    /** Chats that are being written to at the same time. */
+    deliveriesMax: 8,
+    /** Waiting deliveries per chat, and in all, before `delivery.enqueue` refuses. */
+    outboxPerChatMax: 1_000,
+    outboxMax: 10_000,
+    /** Closed inbox rows kept beside the week: a flood of refused messages must not fill the disk. */
+    inboxKeepMax: 10_000,
+    /** A turn that cannot reach the agent worker is asked for again, with jitter up to this pause. */
+    turnRetryMinMs: 100,
+    turnRetryMaxMs: 10_000,
+    /** After this long without the agent worker the user is told that the message is kept. */
+    waitingNoticeMs: 30_000,
+    /** A stranger is told no once in this time. */
+    refusalEveryMs: 3_600_000,
+    /** What a drain gives the outbox to empty itself. */
+    flushMs: 2_000,
+    /** A chat server answers its handshake, lets us into a room and acknowledges a line within these. */
+    connectMs: 30_000,
+    joinMs: 10_000,
+    confirmMs: 15_000,
+    /** Lines sent at once, then one per pause: slower than the flood protection of common IRC servers. */
+    ircBurstLines: 5,
+    ircLineMs: 700,
+    /** Lines of one message on IRC; the rest is cut and says so. */
+    ircLinesMax: 60,
+    /** A webhook request is read within this. */
+    webhookRequestMs: 10_000,
+    webhookConnectionsMax: 100,
+    /** Reference, Webhooks: characters of a nested value and of the raw body in a prompt. */
+    webhookFieldMaxChars: 2_000,
+    webhookRawMaxChars: 4_000,
+    /** Old rows are removed this often. */
+    pruneMs: 3_600_000,
   },
   cron: {
     /** Reference, Running a job. */
@@ -192,6 +236,29 @@ export const limits = {
     fireSkewMs: 300_000,
     /** Interface spec, Limits: hint in the 503 of a paused fire. */
     pausedRetrySeconds: 60,
+    /** Shortest and longest time in a schedule: a second costs one claim, ten years is a typing error. */
+    intervalMinMs: 1_000,
+    intervalMaxMs: 3_660 * 86_400_000,
+    /** Later than this is `late`: a busy machine is a second behind now and then. */
+    onTimeMs: 2_000,
+    /** No timer is longer, so that a changed clock or a sleeping laptop is noticed. */
+    tickMaxMs: 60_000,
+    /** Due jobs claimed in one transaction. */
+    claimBatchMax: 50,
+    /** Runs waiting behind a running one of the same job. */
+    queuedPerJobMax: 10,
+    /** Rows of history kept per job. */
+    runsPerJobMax: 200,
+    /** Standard output of a script that is kept; the rest is read, dropped and said. */
+    scriptOutputMaxBytes: 256 * KiB,
+    scriptErrorMaxBytes: 8 * KiB,
+    /** A prompt run that has not ended by then is given up, whatever it does. */
+    promptMs: 21_600_000,
+    /** Hand-over to the gateway: first pause and longest pause while it is down. */
+    handoverMinMs: 200,
+    handoverMaxMs: 30_000,
+    /** Characters of a message handed to the gateway; the output file holds all of it. */
+    deliveryMaxChars: 20_000,
   },
   mcp: {
     /** Reference, MCP client. */
@@ -200,8 +267,29 @@ export const limits = {
     reconnectMinMs: 1_000,
     reconnectMaxMs: 60_000,
     reconnectTriesMax: 5,
-    /** Text of one tool result handed on. */
+    /** Text of one tool result handed on; also its blocks, and its structured part, each as JSON. */
     resultMaxBytes: 4 * MiB,
+    /** One message of a server; a line that never ends must not fill the memory. */
+    messageMaxBytes: 16 * MiB,
+    /** A turn does not wait longer than this for a server that is still connecting; its tools come with the next one. */
+    listWaitMs: 10_000,
+    /** A connection this old counts as healthy: its next loss starts a new series of tries. */
+    healthyMs: 60_000,
+    /** Leaving: from the end of its standard input to SIGTERM, … */
+    closeMs: 300,
+    /** … to SIGKILL of the whole group; short, because the broker itself has 5 s after its SIGTERM. */
+    termMs: 1_500,
+    /** Calls in flight over all servers. */
+    callsMax: 256,
+    /** Tools taken from one server, and the size of their descriptions and schemas together. */
+    toolsMax: 500,
+    toolsMaxBytes: 2 * MiB,
+    /** Model APIs refuse longer tool names. */
+    toolNameMaxChars: 64,
+    /** Lines of a server's stderr logged per minute; the rest is counted. */
+    stderrLinesPerMinute: 120,
+    /** Audit rows kept: two weeks at five calls a minute. */
+    auditRowsMax: 100_000,
   },
   dashboard: {
     port: 9_119,
@@ -224,6 +312,12 @@ export const limits = {
     statusMs: 2_000,
     /** Requests still answered while the worker leaves. */
     closeMs: 2_000,
+    /** A whole HTTP request must have arrived by then. */
+    requestMs: 30_000,
+    /** Calls of one page in flight at the agent; a page has a handful, a runaway script has thousands. */
+    callsMax: 256,
+    /** One message of a terminal page: a large paste. */
+    terminalInputMaxBytes: 1 * MiB,
   },
   terminal: {
     sessionsMax: 8,

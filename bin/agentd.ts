@@ -9,6 +9,7 @@ import { filterEnv } from '../base/envFilter.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { limits } from '../base/limits.ts';
 import type { Status } from '../ipc/contracts/supervisor.ts';
+import { trimHeapSoon } from '../base/trimHeap.ts';
 import { commonEnv, manifest, type WorkerManifest } from '../services/manifest.ts';
 import type { Config } from '../state/config/schema.ts';
 import { DEFAULT_PROFILE, listProfiles, openHome, type Home } from '../state/home.ts';
@@ -44,6 +45,7 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
     process.on(signal, () => (asked++ === 0 ? void supervisor.down({ actor: signal, drain: true }) : supervisor.hurry()));
   }
   process.on('SIGHUP', () => {});
+  trimHeapSoon();
   return supervisor;
 }
 
@@ -66,7 +68,7 @@ function slotSpec(home: Home, config: Config, options: RunOptions, worker: Worke
     profile,
     // Other profiles' agents start when they are first used.
     start: profile !== DEFAULT_PROFILE && worker.start === 'boot' ? 'demand' : worker.start,
-    command: [process.execPath, ...nodeFlags, join(codeRoot, `${worker.entry}.${built ? 'js' : 'ts'}`)],
+    command: [process.execPath, join(codeRoot, `${worker.entry}.${built ? 'js' : 'ts'}`)],
     cwd: home.root,
     env: {
       ...filterEnv(process.env, [...commonEnv, ...worker.env]),
@@ -85,9 +87,6 @@ function slotSpec(home: Home, config: Config, options: RunOptions, worker: Worke
     tier: worker.tier,
   };
 }
-
-/** `gc` lets a worker give back what only its start needed; the rest of Node's defaults serve well. */
-const nodeFlags: readonly string[] = ['--expose-gc'];
 
 function dashboardEnv({ port, host, insecure }: RunOptions): Record<string, string> {
   return {
