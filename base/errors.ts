@@ -29,7 +29,7 @@ export const errorTable = {
   INTERNAL: { rpc: 5000, retry: false, means: 'A defect in the service; the log of the worker holds the stack.' },
   DRAINING: { rpc: 5010, retry: true, means: 'The worker is on its way out and takes no new work.' },
   // gateway RPC
-  BAD_REQUEST: { rpc: 4000, retry: false, means: 'The parameters of a gateway RPC call are wrong; the message names the field.' },
+  BAD_REQUEST: { rpc: 4000, retry: false, means: 'The parameters of a gateway RPC call or an HTTP request are wrong; the message names the field.' },
   UNKNOWN_SESSION: { rpc: 4001, retry: false, means: 'No session has that id.' },
   MISSING_SESSION: { rpc: 4006, retry: false, means: 'The call needs a session_id and has none.' },
   BUSY: { rpc: 4009, retry: true, means: 'The session is busy and its queue is full.' },
@@ -58,6 +58,8 @@ export const errorTable = {
   TOOL_UNKNOWN: { rpc: 4304, retry: false, means: 'No tool has that name in this session.' },
   TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
   TOOL_TIMEOUT: { rpc: 4306, retry: false, means: 'The tool ran into the deadline guard (tool_timeout).' },
+  ITERATION_LIMIT: { rpc: 4307, retry: false, means: 'The turn reached its limit of model calls (agent.max_turns) before it was done.' },
+  TURN_CUT: { rpc: 4308, retry: true, means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.' },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },
@@ -71,6 +73,9 @@ export const errorTable = {
   // terminal
   TOO_MANY_TERMINALS: { rpc: 4601, retry: true, means: 'As many terminals are open as the worker allows.' },
   UNKNOWN_TERMINAL: { rpc: 4602, retry: false, means: 'No open terminal has that id.' },
+  // dashboard
+  UNAUTHENTICATED: { rpc: 4801, retry: false, means: 'The request carries no valid session token, or its signature does not verify.' },
+  FORBIDDEN_ORIGIN: { rpc: 4802, retry: false, means: 'The Host or Origin header names another site (guard against DNS rebinding).' },
   // commands
   USAGE: { rpc: 4701, retry: false, means: 'The command line is wrong; the message says how.' },
   NOT_FOUND: { rpc: 4702, retry: false, means: 'The thing named does not exist.' },

@@ -56,6 +56,8 @@ export interface RunPaths {
   receipts: string;
   /** Last config.yaml that was valid (the supervisor writes it). */
   goodConfig: string;
+  /** Session token of the running dashboard (the dashboard writes it, 0600, and removes it when it leaves). */
+  dashboardToken: string;
   socket(slot: string): string;
 }
 
@@ -161,6 +163,7 @@ function runPaths(dir: string): RunPaths {
     status: join(dir, 'status.json'),
     receipts: join(dir, 'receipts.ndjson'),
     goodConfig: join(dir, 'config.good.yaml'),
+    dashboardToken: join(dir, 'dashboard-token'),
     socket: (slot) => join(dir, `${slot}.sock`),
   };
 }

@@ -1,0 +1,102 @@
+/**
+ * Where the dashboard listens, and what that means for trust: loopback is served with the token in
+ * the page, anything wider needs `--insecure` said out loud, because there is no sign-in provider yet.
+ */
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
+import type { Server } from 'node:http';
+import { AgentError, errnoOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import type { Config } from '../../state/config/schema.ts';
+import { holderOf } from './portHolder.ts';
+
+export interface Binding {
+  host: string;
+  port: number;
+  /** Only this machine can reach it. */
+  loopback: boolean;
+  /** Names a request may carry in its Host header, lower case, without port. */
+  isAllowedHost(name: string): boolean;
+}
+
+const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '::1']);
+const WILDCARDS = new Set(['0.0.0.0', '::']);
+
+/** From the environment (`agent up --port --host`), config.yaml, the defaults. Errors: CONFIG_INVALID. */
+export function resolveBinding(config: Config, env: NodeJS.ProcessEnv = process.env): Binding {
+  const host = (env.AGENT_DASHBOARD_HOST || config.dashboard?.host || limits.dashboard.host).replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  const port = env.AGENT_DASHBOARD_PORT ? portOf(env.AGENT_DASHBOARD_PORT) : (config.dashboard?.port ?? limits.dashboard.port);
+  const loopback = isLoopback(host);
+  if (!loopback && env.AGENT_DASHBOARD_INSECURE !== '1') throw tooOpen(host, port);
+  return { host, port, loopback, isAllowedHost: (name) => isAllowed(name, host) };
+}
+
+export const isLoopback = (host: string): boolean => LOOPBACK_NAMES.has(host) || (isIP(host) === 4 && host.startsWith('127.'));
+
+/**
+ * DNS rebinding needs a name that the attacker controls, so an address typed as digits is safe wherever
+ * every address of the machine is served. A specific host is matched exactly, never by suffix.
+ */
+function isAllowed(name: string, bound: string): boolean {
+  if (LOOPBACK_NAMES.has(name) || name === bound) return true;
+  if (!WILDCARDS.has(bound)) return false;
+  const own = hostname().toLowerCase();
+  return isIP(name) !== 0 || name === own || name === `${own}.local`;
+}
+
+/** Listens; answers the address for people, without a token. Errors: PORT_IN_USE, CONFIG_INVALID. */
+export async function listen(server: Server, { host, port }: Binding): Promise<string> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  } catch (cause) {
+    throw listenError(cause, host, port);
+  }
+  return addressOf(host, (server.address() as { port: number }).port);
+}
+
+/** A wildcard is no address: people on this machine use loopback. */
+function addressOf(host: string, port: number): string {
+  const name = WILDCARDS.has(host) ? '127.0.0.1' : isIP(host) === 6 ? `[${host}]` : host;
+  return `http://${name}:${port}/`;
+}
+
+function listenError(cause: unknown, host: string, port: number): AgentError {
+  const where = `${host}:${port}`;
+  switch (errnoOf(cause)) {
+    case 'EADDRINUSE': {
+      const holder = holderOf(port);
+      const by = holder ? ` by process ${holder.pid} (${holder.command})` : '';
+      return new AgentError('PORT_IN_USE', `${where} is taken${by}`, {
+        cause,
+        fix: 'end that process, or choose another port with `agent up --port N` or dashboard.port in config.yaml',
+        facts: { port, ...(holder ? { pid: holder.pid } : {}) },
+      });
+    }
+    case 'EACCES':
+      return new AgentError('CONFIG_INVALID', `this user may not listen on ${where}`, { cause, fix: 'choose a port of 1024 or more for dashboard.port' });
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new AgentError('CONFIG_INVALID', `${host} is no address of this machine`, { cause, fix: 'set dashboard.host to 127.0.0.1 or to an address of this machine' });
+    default:
+      return new AgentError('INTERNAL', `cannot listen on ${where}: ${errnoOf(cause) ?? String(cause)}`, { cause });
+  }
+}
+
+function portOf(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port >= 0 && port <= 65_535) return port;
+  throw new AgentError('CONFIG_INVALID', `"${text}" is not a TCP port`, { fix: 'write a number from 0 to 65535 for --port' });
+}
+
+function tooOpen(host: string, port: number): AgentError {
+  return new AgentError('CONFIG_INVALID', `the dashboard would listen on ${host}:${port}, where others can reach it, and no sign-in is set up`, {
+    fix: 'set dashboard.host to 127.0.0.1 and come through an SSH tunnel (ssh -L 9119:127.0.0.1:9119 …), or accept the token as the only protection with `agent up --insecure`',
+  });
+}

@@ -1,0 +1,64 @@
+/**
+ * Who may speak to the dashboard at all. Host and Origin stop a web page of somebody else that reaches
+ * this machine through the user's browser (DNS rebinding, cross-site requests); the token says who is
+ * the user. Loopback alone protects nothing: every site the user visits can send requests there.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { rmSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { AgentError } from '../../base/errors.ts';
+import { digest, hexId } from '../../base/ids.ts';
+import { writeFileAtomic } from '../../state/atomicFile.ts';
+import type { Binding } from './binding.ts';
+
+/** Errors: FORBIDDEN_ORIGIN. The opaque Origin `null` (a desktop window loaded from a file) is left to the token check. */
+export function checkOrigin({ headers }: Pick<IncomingMessage, 'headers'>, binding: Binding): void {
+  const host = headers.host ?? '';
+  if (!binding.isAllowedHost(nameOf(host))) {
+    throw new AgentError('FORBIDDEN_ORIGIN', `this dashboard is not served as "${host.slice(0, 100)}"`, { fix: 'use the address that `agent status` shows' });
+  }
+  const { origin } = headers;
+  if (origin === undefined || origin === 'null' || origin === `http://${host}` || origin === `https://${host}`) return;
+  throw new AgentError('FORBIDDEN_ORIGIN', `requests from ${origin.slice(0, 100)} are refused`);
+}
+
+/** Host header without port and brackets, lower case. */
+function nameOf(host: string): string {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host.trim().toLowerCase());
+  return match?.[1] ?? match?.[2] ?? '';
+}
+
+export interface SessionToken extends Disposable {
+  readonly value: string;
+  matches(candidate: string | null | undefined): boolean;
+}
+
+/**
+ * Pinned by AGENT_DASHBOARD_SESSION_TOKEN, else fresh for this process. It also stands in a private
+ * file, so that `agent up` can print an address that logs the browser in: no log, argument list,
+ * status or environment ever holds it.
+ */
+export function openSessionToken(path: string, env: NodeJS.ProcessEnv = process.env): SessionToken {
+  const value = env.AGENT_DASHBOARD_SESSION_TOKEN || hexId(64);
+  // No child of this process may inherit it.
+  delete env.AGENT_DASHBOARD_SESSION_TOKEN;
+  const expected = Buffer.from(digest(value));
+  writeFileAtomic(path, `${value}\n`, { mode: 0o600, durable: false });
+  return {
+    value,
+    matches: (candidate) => Boolean(candidate) && timingSafeEqual(Buffer.from(digest(candidate!)), expected),
+    [Symbol.dispose]() {
+      try {
+        if (readFileSync(path, 'utf8').trim() === value) rmSync(path);
+      } catch {
+        // it is gone already
+      }
+    },
+  };
+}
+
+/** The token of a request: header, or query of a WebSocket and of the login address. */
+export function tokenOf({ headers }: Pick<IncomingMessage, 'headers'>, query?: URLSearchParams): string | null {
+  const header = headers['x-agent-session-token'];
+  return (typeof header === 'string' ? header : null) ?? query?.get('token') ?? null;
+}

@@ -1,0 +1,139 @@
+/**
+ * The HTTP side: one fastify instance, the guard and the token before every route, problem+json for
+ * every error. Routes that need no token say so in their config; everything else needs one.
+ */
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
+import { AgentError, messageOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { errorFields, type Logger } from '../../base/log.ts';
+import type { WorkerContext } from '../worker.ts';
+import type { Binding } from './binding.ts';
+import { checkOrigin, tokenOf, type SessionToken } from './guard.ts';
+import type { Overview } from './overview.ts';
+import { encodingFor, type Page } from './page.ts';
+import { problemOf, sendProblem } from './problem.ts';
+import { addCronFireRoute } from './routes/cronFire.ts';
+import { addLogRoutes } from './routes/logs.ts';
+import { addPauseRoutes } from './routes/pause.ts';
+import { addSessionRoutes } from './routes/sessions.ts';
+import { addStatusRoutes } from './routes/status.ts';
+import { addWorkerRoutes } from './routes/workers.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answered without a session token. */
+    public?: boolean;
+    /** Called by programs of other hosts under other names; carries its own proof. */
+    outside?: boolean;
+  }
+}
+
+export interface Dashboard {
+  context: WorkerContext;
+  binding: Binding;
+  token: SessionToken;
+  page: Page;
+  overview: Overview;
+}
+
+export function buildHttp(dashboard: Dashboard): FastifyInstance {
+  const { context, binding, token } = dashboard;
+  const app = fastify({
+    logger: false,
+    bodyLimit: limits.dashboard.bodyMaxBytes,
+    requestTimeout: limits.dashboard.requestMs,
+    forceCloseConnections: true,
+    schemaController: withoutCompilers,
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.headers(securityHeaders);
+    if (isApi(request)) void reply.header('Cache-Control', 'no-store');
+    const { config } = request.routeOptions;
+    if (!config?.outside) checkOrigin(request.raw, binding);
+    if (isApi(request) && !config?.public && !config?.outside && !token.matches(tokenOf(request.raw))) throw unauthenticated();
+  });
+  app.setErrorHandler((thrown, request, reply) => {
+    logFailure(context.log, request, thrown);
+    return sendProblem(reply, thrown);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    if (isApi(request)) throw new AgentError('NOT_FOUND', `there is no ${request.method} ${pathOf(request)}`);
+    return servePage(dashboard, request, reply);
+  });
+
+  addStatusRoutes(app, dashboard);
+  addWorkerRoutes(app, dashboard);
+  addPauseRoutes(app, dashboard);
+  addLogRoutes(app, dashboard);
+  addSessionRoutes(app, dashboard);
+  addCronFireRoute(app, dashboard);
+  return app;
+}
+
+/** Requests are checked with zod: ajv and its sibling, loaded by default, would only cost memory. */
+const withoutCompilers = {
+  compilersFactory: { buildValidator: () => () => () => true, buildSerializer: () => () => JSON.stringify },
+} as unknown as NonNullable<FastifyServerOptions['schemaController']>;
+
+/** Errors of a request without a valid token; also the reason given to a WebSocket. */
+export function unauthenticated(): AgentError {
+  return new AgentError('UNAUTHENTICATED', 'the session token is missing or not valid', {
+    fix: 'load the page again, or open the address that `agent up` prints',
+  });
+}
+
+const securityHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  // The login address holds the token: it must not travel to another site.
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+};
+
+const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0]!;
+const isApi = (request: FastifyRequest): boolean => pathOf(request) === '/api' || pathOf(request).startsWith('/api/');
+
+function servePage({ page, token, binding }: Dashboard, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const path = pathOf(request);
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw new AgentError('NOT_FOUND', `there is no ${request.method} ${path}`);
+  const asset = page.asset(path);
+  if (asset) {
+    void reply.header('ETag', asset.etag).header('Vary', 'Accept-Encoding').type(asset.type);
+    void reply.header('Cache-Control', asset.immutable ? 'public, max-age=31536000, immutable' : 'no-cache');
+    if (request.headers['if-none-match'] === asset.etag) return reply.status(304).send();
+    const { body, encoding } = encodingFor(asset, String(request.headers['accept-encoding'] ?? ''));
+    return (encoding ? reply.header('Content-Encoding', encoding) : reply).send(body);
+  }
+  // A name with an extension is a file that does not exist, not a place of the page.
+  if (/\.[a-z0-9]+$/i.test(path)) throw new AgentError('NOT_FOUND', `there is no ${path}`);
+  const { html, policy } = page.index(mayHaveToken(request, token, binding) ? token.value : null);
+  return reply
+    .status(page.built ? 200 : 503)
+    .headers({ 'Cache-Control': 'no-store', 'Content-Security-Policy': policy })
+    .type('text/html; charset=utf-8')
+    .send(html);
+}
+
+/**
+ * On loopback the page is served with the token in it (interface spec, Authentication 1): whoever reads it is a
+ * process of this machine or the user's own browser, because the guard has refused foreign names and no other
+ * site can read the answer (no CORS, same-origin resource policy). A proxy in front breaks that reasoning, so
+ * what was forwarded, and any wider bind, must bring the token: the login address does.
+ */
+function mayHaveToken(request: FastifyRequest, token: SessionToken, binding: Binding): boolean {
+  const forwarded = 'x-forwarded-for' in request.headers || 'forwarded' in request.headers || 'via' in request.headers;
+  if (binding.loopback && !forwarded) return true;
+  return token.matches(tokenOf(request.raw, new URLSearchParams(request.url.split('?', 2)[1])));
+}
+
+/** Refusals are worth a line, defects a stack; neither gets the query, which may hold the token. */
+function logFailure(log: Logger, request: FastifyRequest, thrown: unknown): void {
+  const { status, code } = problemOf(thrown);
+  const line = `${request.method} ${pathOf(request).slice(0, 200)} answered ${status} ${code}`;
+  if (code === 'INTERNAL') log.error(line, errorFields(thrown));
+  else if (status === 401 || status === 403) log.warn(line, { from: request.ip, ...(thrown instanceof Error && thrown.cause ? { cause: messageOf(thrown.cause) } : {}) });
+  else log.info(line);
+}

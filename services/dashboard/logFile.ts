@@ -1,0 +1,171 @@
+/**
+ * Reading a log for the page: the last lines over rotated files, then what is appended, across
+ * rotation. Reads in steps and never holds more than one, so a slow tab costs no memory.
+ */
+import { watch } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { limits } from '../../base/limits.ts';
+import { severity, type Level } from '../../base/log.ts';
+import { sleep } from '../../base/time.ts';
+
+export interface LogFilter {
+  /** This severe or worse. */
+  level?: Level | undefined;
+  component?: string | undefined;
+}
+
+/** A place in a log: everything before it has been seen. */
+export interface LogPosition {
+  inode: number;
+  offset: number;
+}
+
+const NEWLINE = 0x0a;
+/** A follower looks by itself this often, for file systems that tell nothing. */
+const LOOK_MS = 5_000;
+
+export function matches(line: string, { level, component }: LogFilter): boolean {
+  if (level === undefined && component === undefined) return true;
+  const record = recordOf(line);
+  if (level !== undefined && severity((record.level ?? 'info') as Level) < severity(level)) return false;
+  return component === undefined || record.component === component;
+}
+
+/** A line of a foreign program is not JSON and passes as `info`. */
+function recordOf(line: string): { level?: string; component?: string } {
+  try {
+    return JSON.parse(line) as { level?: string; component?: string };
+  } catch {
+    return {};
+  }
+}
+
+/** The last `count` lines that pass, oldest first, and the place where following goes on. */
+export async function tailLog(path: string, count: number, filter: LogFilter): Promise<{ lines: string[]; end: LogPosition }> {
+  const newestFirst: string[] = [];
+  let end: LogPosition = { inode: 0, offset: 0 };
+  for (let n = 0; n < limits.logs.filesMax && newestFirst.length < count; n++) {
+    const file = await openIfThere(n === 0 ? path : `${path}.${n}`);
+    if (!file) continue;
+    try {
+      const { ino, size } = await file.stat();
+      if (n === 0) end = { inode: ino, offset: size };
+      for await (const line of linesBackwards(file, size)) {
+        if (matches(line, filter)) newestFirst.push(line);
+        if (newestFirst.length >= count) break;
+      }
+    } finally {
+      await file.close();
+    }
+  }
+  return { lines: newestFirst.toReversed(), end };
+}
+
+/** Whole lines from the end of the first `size` bytes to the start of the file. */
+async function* linesBackwards(file: FileHandle, size: number): AsyncGenerator<string> {
+  let rest = Buffer.alloc(0);
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - limits.dashboard.logChunkBytes);
+    const chunk = Buffer.alloc(end - start);
+    await file.read(chunk, 0, chunk.length, start);
+    const bytes = Buffer.concat([chunk, rest]);
+    // The first line of a step may begin in the step before it.
+    const firstEnd = bytes.indexOf(NEWLINE);
+    const cut = start === 0 ? 0 : firstEnd < 0 ? bytes.length : firstEnd + 1;
+    rest = bytes.subarray(0, cut);
+    yield* textLines(bytes.subarray(cut)).toReversed();
+    end = start;
+  }
+}
+
+/**
+ * Hands on what is appended after `from`, waiting for the consumer. Ends with the signal. A file that is
+ * rotated is read to its end before the new one is opened.
+ */
+export async function followLog(
+  path: string,
+  { from, onLines, signal }: { from: LogPosition; onLines: (lines: string[]) => Promise<void>; signal: AbortSignal },
+): Promise<void> {
+  using changes = watchFile(path);
+  let file: FileHandle | undefined;
+  let { inode, offset } = from;
+  let rest = Buffer.alloc(0);
+  try {
+    while (!signal.aborted) {
+      const seen = changes.count;
+      file ??= await openIfThere(path);
+      const opened = file ? (await file.stat()).ino : 0;
+      if (opened !== inode) [inode, offset, rest] = [opened, 0, Buffer.alloc(0)];
+      const chunk = file ? await readFrom(file, offset) : Buffer.alloc(0);
+      if (chunk.length > 0) {
+        offset += chunk.length;
+        const bytes = Buffer.concat([rest, chunk]);
+        const cut = bytes.lastIndexOf(NEWLINE) + 1;
+        rest = bytes.subarray(cut);
+        if (cut > 0) await onLines(textLines(bytes.subarray(0, cut)));
+      } else if (file && (await inodeOf(path)) !== inode) {
+        await file.close();
+        file = undefined;
+      } else {
+        await changes.after(seen, signal);
+      }
+    }
+  } finally {
+    await file?.close();
+  }
+}
+
+async function readFrom(file: FileHandle, offset: number): Promise<Buffer> {
+  const chunk = Buffer.alloc(limits.dashboard.logChunkBytes);
+  const { bytesRead } = await file.read(chunk, 0, chunk.length, offset);
+  return chunk.subarray(0, bytesRead);
+}
+
+const textLines = (bytes: Buffer): string[] => bytes.toString('utf8').split('\n').filter((line) => line !== '');
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch {
+    return undefined;
+  }
+}
+
+async function inodeOf(path: string): Promise<number> {
+  return stat(path).then(({ ino }) => ino, () => 0);
+}
+
+interface Changes extends Disposable {
+  count: number;
+  /** Resolves when something happened since `seen`, when the signal aborts, or after LOOK_MS. */
+  after(seen: number, signal: AbortSignal): Promise<void>;
+}
+
+function watchFile(path: string): Changes {
+  let wake = Promise.withResolvers<void>();
+  const changes: Changes = {
+    count: 0,
+    async after(seen, signal) {
+      if (changes.count !== seen) return;
+      const late = new AbortController();
+      await Promise.race([wake.promise, sleep(LOOK_MS, AbortSignal.any([signal, late.signal])).catch(() => {})]);
+      late.abort();
+    },
+    [Symbol.dispose]: () => watcher?.close(),
+  };
+  const name = basename(path);
+  let watcher: ReturnType<typeof watch> | undefined;
+  try {
+    watcher = watch(dirname(path), { persistent: false }, (_event, changed) => {
+      if (changed !== null && changed !== name) return;
+      changes.count++;
+      wake.resolve();
+      wake = Promise.withResolvers<void>();
+    });
+    watcher.on('error', () => {});
+  } catch {
+    // the look every few seconds remains
+  }
+  return changes;
+}

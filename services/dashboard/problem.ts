@@ -1,0 +1,91 @@
+/** Errors as HTTP answers: `application/problem+json` of contract §9, one table from code to status. */
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+import { AgentError, errorTable, isAgentError, messageOf, type ErrorCode } from '../../base/errors.ts';
+
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: ErrorCode;
+  fix?: string;
+  /** Wrong fields of a 422, each with its path. */
+  errors?: { path: string; message: string }[];
+}
+
+const statusOf: Partial<Record<ErrorCode, number>> = {
+  UNAUTHENTICATED: 401,
+  FORBIDDEN_ORIGIN: 403,
+  BAD_TOKEN: 503,
+  NOT_FOUND: 404,
+  UNKNOWN_SLOT: 404,
+  UNKNOWN_SESSION: 404,
+  UNKNOWN_PROFILE: 404,
+  UNKNOWN_JOB: 404,
+  UNKNOWN_TERMINAL: 404,
+  METHOD_NOT_FOUND: 404,
+  BUSY: 409,
+  SUPERSEDED: 409,
+  ALREADY_RUNNING: 409,
+  SLOT_PARKED: 409,
+  FRAME_TOO_LARGE: 413,
+  BAD_REQUEST: 422,
+  INVALID_PARAMS: 422,
+  TOO_MANY_CONNECTIONS: 429,
+  TOO_MANY_TERMINALS: 429,
+  QUEUE_FULL: 429,
+  DISK_FULL: 507,
+};
+
+/** A request that a schema refuses; names every wrong field. */
+export class InvalidRequest extends AgentError {
+  readonly errors: { path: string; message: string }[];
+
+  constructor(issues: z.core.$ZodIssue[]) {
+    const errors = issues.map((issue) => ({
+      path: [...issue.path.map(String), ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])].join('.'),
+      message: issue.message,
+    }));
+    const [first] = errors;
+    super('BAD_REQUEST', first ? `${first.path || 'the request'}: ${first.message}` : 'the request is not valid');
+    this.errors = errors;
+  }
+}
+
+/** Parses what a stranger sent. Errors: InvalidRequest (422). */
+export function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value ?? {});
+  if (parsed.success) return parsed.data;
+  throw new InvalidRequest(parsed.error.issues);
+}
+
+/** The answer for anything thrown. Defects keep their message in the log: it may hold what is nobody's business. */
+export function problemOf(thrown: unknown): Problem {
+  if (isAgentError(thrown)) {
+    const status = statusOf[thrown.code] ?? (thrown.retry ? 503 : 500);
+    return {
+      ...problem(thrown.code, status, thrown.message),
+      ...(thrown.fix === undefined ? {} : { fix: thrown.fix }),
+      ...(thrown instanceof InvalidRequest ? { errors: thrown.errors } : {}),
+    };
+  }
+  // What fastify itself refuses: malformed JSON, a body over the limit, an unknown media type.
+  const status = (thrown as { statusCode?: unknown } | null)?.statusCode;
+  if (typeof status === 'number' && status >= 400 && status < 500) return problem('BAD_REQUEST', status, messageOf(thrown));
+  return problem('INTERNAL', 500, 'the dashboard failed on this request; `agent logs gui` shows why');
+}
+
+export function problem(code: ErrorCode, status: number, detail: string): Problem {
+  return { type: `urn:agent:error:${code}`, title: errorTable[code].means, status, detail, code };
+}
+
+/** Sends it; a retryable one says when to try again. */
+export function sendProblem(reply: FastifyReply, thrown: unknown): FastifyReply {
+  const body = problemOf(thrown);
+  if (body.status === 503 || body.status === 429) {
+    const afterMs = isAgentError(thrown) ? (thrown.retryAfterMs ?? 1_000) : 1_000;
+    void reply.header('Retry-After', String(Math.max(1, Math.ceil(afterMs / 1_000))));
+  }
+  return reply.status(body.status).type('application/problem+json').send(JSON.stringify(body));
+}

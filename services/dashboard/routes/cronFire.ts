@@ -1,0 +1,88 @@
+/**
+ * `POST /api/cron/fire` (contract §10): an outside scheduler claims one occurrence of a job. The order is
+ * the contract: proof first (401), then pause (503, nothing claimed), then the claim itself.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { AgentError, isAgentError } from '../../../base/errors.ts';
+import { limits } from '../../../base/limits.ts';
+import { claimJob } from '../../../ipc/contracts/cron.ts';
+import { isPaused } from '../../../state/pause.ts';
+import type { Dashboard } from '../http.ts';
+import { parseRequest } from '../problem.ts';
+
+/** Returns when the request is proved to come from the configured scheduler; anything thrown is a refusal. */
+export type FireVerifier = (request: { headers: Readonly<Record<string, unknown>>; body: Buffer }) => void | Promise<void>;
+
+const Body = z.strictObject({
+  job_id: z.string().min(1).max(200),
+  scheduled_at: z.iso.datetime({ offset: true }).optional(),
+  idempotency_key: z.string().max(200).optional(),
+});
+
+export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, verifier?: FireVerifier): void {
+  const verify = verifier ?? hmacVerifier(() => context.secrets().get('AGENT_CRON_FIRE_SECRET'));
+  void app.register(async (scope) => {
+    // The signature covers the bytes as they came, whatever they claim to be.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+
+    scope.post('/api/cron/fire', { config: { outside: true } }, async (request, reply) => {
+      await prove(verify, request);
+      if (isPaused(context.home, 'webhook') || isPaused(context.home, 'cron')) throw paused();
+      const { job_id, scheduled_at, idempotency_key } = parseRequest(Body, jsonOf(request.body as Buffer));
+      const claim = await context
+        .peer('cron')
+        .call(claimJob, { job_id, ...(scheduled_at ? { scheduled_at } : {}), ...(idempotency_key ? { idempotency_key } : {}) })
+        .catch((thrown: unknown) => {
+          throw isAgentError(thrown) && thrown.code === 'PAUSED' ? paused() : thrown;
+        });
+      context.log.info('cron fire', { job_id, claimed: claim.claimed, execution_id: claim.execution_id ?? undefined });
+      return reply.status(claim.claimed ? 202 : 200).send(claim.claimed ? { execution_id: claim.execution_id, claimed: true } : { claimed: false });
+    });
+  });
+}
+
+/** A refusal and a crash of the verifier are the same to the caller: 401, without the reason. */
+async function prove(verify: FireVerifier, request: FastifyRequest): Promise<void> {
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  request.body = body;
+  try {
+    await verify({ headers: request.headers, body });
+  } catch (cause) {
+    throw new AgentError('UNAUTHENTICATED', 'the request is not signed by the configured scheduler', {
+      cause,
+      fix: 'sign the body with AGENT_CRON_FIRE_SECRET: X-Agent-Signature: sha256=<HMAC>, X-Agent-Timestamp: <seconds>',
+    });
+  }
+}
+
+/** HMAC-SHA256 over the raw body in `X-Agent-Signature: sha256=…`, and a timestamp within 300 s. */
+export function hmacVerifier(secret: () => string | undefined, nowMs: () => number = Date.now): FireVerifier {
+  return ({ headers, body }) => {
+    const key = secret();
+    if (!key) throw new Error('AGENT_CRON_FIRE_SECRET is not set');
+    const sentMs = Number(headers['x-agent-timestamp']) * 1_000;
+    if (!(Math.abs(nowMs() - sentMs) <= limits.cron.fireSkewMs)) throw new Error('the timestamp is missing or too far off');
+    const signature = /^sha256=([0-9a-f]{64})$/i.exec(String(headers['x-agent-signature'] ?? ''))?.[1];
+    if (!signature) throw new Error('the signature is missing');
+    const expected = createHmac('sha256', key).update(body).digest();
+    if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw new Error('the signature is wrong');
+  };
+}
+
+function paused(): AgentError {
+  return new AgentError('PAUSED', 'automation is paused; the job was not claimed', {
+    fix: 'try again later, or run `agent resume`',
+    retryAfterMs: limits.cron.pausedRetrySeconds * 1_000,
+  });
+}
+
+function jsonOf(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw Object.assign(new Error('the body is not JSON', { cause }), { statusCode: 400 });
+  }
+}

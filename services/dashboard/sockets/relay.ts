@@ -1,0 +1,160 @@
+/**
+ * `/api/ws`: one connection to the agent worker per browser socket, frames handed on unread in both
+ * directions. The browser socket outlives the agent worker: calls in flight are answered PEER_GONE, the
+ * worker is dialled again, and its `gateway.ready` tells the page to resume by `session.events.since`.
+ */
+import type { WebSocket } from 'ws';
+import { errorTable, isAgentError, messageOf, type ErrorCode } from '../../../base/errors.ts';
+import { limits } from '../../../base/limits.ts';
+import { errorFields } from '../../../base/log.ts';
+import { event } from '../../../ipc/contracts/rpc.ts';
+import { dialFrames, type FrameStream } from '../../../ipc/dial.ts';
+import type { Dashboard } from '../http.ts';
+import { createOutlet } from './outlet.ts';
+import { watchSockets, type SocketWatch } from './socketWatch.ts';
+import type { SocketRoute } from './upgrade.ts';
+
+const AGENT = 'agent';
+
+export function createAgentRelay({ context }: Dashboard): SocketRoute & Disposable {
+  const watch = watchSockets(context.home.run.dir);
+  return {
+    serve: (socket) =>
+      void relay(socket, context, watch).catch((thrown: unknown) => {
+        context.log.error('a relay to the agent worker failed', errorFields(thrown));
+        socket.close(1011, 'the relay failed');
+      }),
+    [Symbol.dispose]: () => watch[Symbol.dispose](),
+  };
+}
+
+async function relay(socket: WebSocket, context: Dashboard['context'], watch: SocketWatch): Promise<void> {
+  const life = new AbortController();
+  socket.once('close', () => life.abort());
+  const calls = new Calls();
+  let stream: FrameStream | undefined;
+
+  socket.on('message', (data: Buffer, isBinary) => {
+    const frame = isBinary ? undefined : readFrame(data);
+    if (!frame) return socket.send(refusal(null, 'FRAME_MALFORMED', 'a message must be one JSON-RPC object'));
+    if (calls.open(frame) > limits.dashboard.callsMax) {
+      calls.take(frame.id);
+      return socket.send(refusal(frame.id, 'QUEUE_FULL', `${limits.dashboard.callsMax} calls of this page are waiting`));
+    }
+    if (!stream) return calls.fail(socket, 'the agent worker is not there yet');
+    if (stream.send(data.toString())) return;
+    // The agent does not keep up: the browser waits.
+    holdUntilDrained(socket, stream);
+  });
+  // What a page says before the agent has answered waits in its socket.
+  socket.pause();
+
+  while (!life.signal.aborted) {
+    const seen = watch.count(AGENT);
+    try {
+      stream = await dialFrames(context.home.run.socket(AGENT), {
+        token: context.token,
+        slot: context.slot,
+        code: context.release.code,
+        relay: true,
+        signal: AbortSignal.any([life.signal, context.signal]),
+      });
+    } catch (thrown) {
+      if (isAgentError(thrown) && !thrown.retry) context.log.warn(`the agent worker refuses a browser: ${messageOf(thrown)}`);
+      socket.resume();
+      calls.fail(socket, 'the agent worker does not run');
+      await watch.after(AGENT, seen, life.signal);
+      continue;
+    }
+    socket.resume();
+    await pump(stream, socket, calls);
+    stream = undefined;
+    calls.fail(socket, 'the agent worker ended before it answered');
+    if (!life.signal.aborted) socket.send(away('the agent worker ended'));
+  }
+}
+
+function holdUntilDrained(browser: WebSocket, { socket: agent }: FrameStream): void {
+  const goOn = () => {
+    agent.off('drain', goOn).off('close', goOn);
+    browser.resume();
+  };
+  browser.pause();
+  agent.once('drain', goOn).once('close', goOn);
+}
+
+/** Agent to browser, until either side is gone. */
+function pump(stream: FrameStream, socket: WebSocket, calls: Calls): Promise<void> {
+  const agent = stream.socket;
+  const outlet = createOutlet(socket, agent);
+  return new Promise((resolve) => {
+    const end = () => agent.destroy();
+    socket.once('close', end);
+    agent.once('close', () => {
+      socket.off('close', end);
+      resolve();
+    });
+    if (socket.readyState !== socket.OPEN) end();
+    if (agent.destroyed) return resolve();
+    stream.listen((body) => {
+      calls.close(body);
+      outlet.send(body, { binary: false });
+    });
+  });
+}
+
+type Id = string | number;
+interface Frame {
+  id: Id | null;
+  method: string | null;
+}
+
+/** Undefined for anything that would make the agent close the connection. */
+function readFrame(data: Buffer): Frame | undefined {
+  try {
+    const value: unknown = JSON.parse(data.toString());
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    const { id, method } = value as { id?: unknown; method?: unknown };
+    return { id: typeof id === 'string' || typeof id === 'number' ? id : null, method: typeof method === 'string' ? method : null };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The calls of one page that the agent has not answered yet. */
+class Calls {
+  #open = new Set<Id>();
+
+  /** Notes a call on its way to the agent; answers how many are open. */
+  open({ id, method }: Frame): number {
+    if (id !== null && method !== null) this.#open.add(id);
+    return this.#open.size;
+  }
+
+  take(id: Id | null): void {
+    if (id !== null) this.#open.delete(id);
+  }
+
+  /** Notes the answer in a frame of the agent. Events, nearly all of the traffic, are told by their first bytes. */
+  close(body: Buffer): void {
+    if (this.#open.size === 0 || body.subarray(0, 60).includes(EVENT_MARK)) return;
+    this.take(readFrame(body)?.id ?? null);
+  }
+
+  /** Answers what is open: the page sends it again, with its idempotency key. */
+  fail(socket: WebSocket, why: string): void {
+    for (const id of this.#open) socket.send(refusal(id, 'PEER_GONE', why));
+    this.#open.clear();
+  }
+}
+
+const EVENT_MARK = `"method":"${event.name}"`;
+
+function refusal(id: Id | null, code: ErrorCode, message: string): string {
+  const { rpc, retry } = errorTable[code];
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: rpc, message, data: { code, retry } } });
+}
+
+function away(reason: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', method: event.name, params: { type: 'gateway.away', session_id: null, seq: null, payload: { reason } } });
+}
