@@ -83,7 +83,7 @@ export const Config = z.looseObject({
   platforms: z.record(z.string(), PlatformConfig).optional(),
   mcp_servers: z.record(z.string(), McpServerConfig).optional(),
   cron: z
-    .looseObject({ catch_up_missed: z.boolean().optional(), max_parallel_jobs: z.number().int().min(1).optional(), script_timeout_seconds: z.number().positive().optional() })
+    .looseObject({ catch_up_missed: z.boolean().optional(), max_parallel_jobs: z.number().int().min(1).optional(), script_timeout_seconds: z.number().positive().optional(), wrap_response: z.boolean().optional() })
     .optional(),
   logging: z.looseObject({ level: z.enum(levels).optional() }).optional(),
   services: z.record(z.string(), z.looseObject({ command: z.string(), args: Names.optional(), enabled: z.boolean().optional() })).optional(),

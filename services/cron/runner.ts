@@ -1,0 +1,265 @@
+/**
+ * From a claimed execution to its end: the script, the gate, the turn, the output file, and one
+ * transaction that ends the run and stores what has to be delivered. A prompt run that a crash cut is
+ * joined again through `turn.run`; a script that a crash cut is never run twice.
+ */
+import { isAgentError, messageOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { askTurn } from '../../ipc/askTurn.ts';
+import type { TurnOutcome } from '../../ipc/contracts/agent.ts';
+import type { WorkerContext } from '../worker.ts';
+import { splitTargets, type Handover } from './handover.ts';
+import { writeOutput } from './output.ts';
+import { endStray, runScript } from './script.ts';
+import type { CronStore, JobRow, RunRow } from './store.ts';
+
+export interface Runner {
+  /** Takes a claimed execution; runs it when there is room. */
+  add(executionId: string): void;
+  /** A run of this job is under way or waits. */
+  isBusy(jobId: string): boolean;
+  waiting(jobId: string): number;
+  /** Names of running executions. */
+  active(): string[];
+  /** Resolves when nothing runs or waits, or `signal` aborts; starts nothing new. */
+  drain(signal: AbortSignal): Promise<{ interrupted: number }>;
+  /** Takes up what an earlier incarnation left open. */
+  recover(): Promise<void>;
+}
+
+export interface RunnerParts {
+  context: WorkerContext;
+  store: CronStore;
+  handover: Handover;
+  /** A run has started or ended. */
+  onChange(): void;
+}
+
+export function createRunner(parts: RunnerParts): Runner {
+  const { context, store, onChange } = parts;
+  const queue: { executionId: string; jobId: string }[] = [];
+  const running = new Map<string, { jobId: string; name: string; done: Promise<void> }>();
+  const interrupt = new AbortController();
+  let draining = false;
+
+  const parallelMax = () => context.config().config.cron?.max_parallel_jobs ?? limits.cron.parallelMax;
+  const jobRuns = (jobId: string) => [...running.values()].some((run) => run.jobId === jobId);
+
+  const startNext = (): void => {
+    while (!draining && running.size < parallelMax()) {
+      const index = queue.findIndex(({ jobId }) => !jobRuns(jobId));
+      if (index < 0) return;
+      const [{ executionId, jobId }] = queue.splice(index, 1) as [{ executionId: string; jobId: string }];
+      const run = store.run(executionId);
+      const job = store.job(jobId);
+      if (!run) continue;
+      if (!job) {
+        store.endRun(executionId, { status: 'skipped', atMs: Date.now(), error: 'the job was removed', outputPath: null, delivery: 'none' });
+        continue;
+      }
+      const done = runOne(parts, { run, job, interrupt: interrupt.signal })
+        .catch((thrown: unknown) => failed(parts, run, job, thrown))
+        .finally(() => {
+          running.delete(executionId);
+          onChange();
+          startNext();
+        });
+      running.set(executionId, { jobId, name: `${job.name} (${executionId})`, done });
+      onChange();
+    }
+  };
+
+  const add = (executionId: string): void => {
+    const run = store.run(executionId);
+    if (!run) return;
+    queue.push({ executionId, jobId: run.job_id });
+    startNext();
+  };
+
+  return {
+    add,
+    isBusy: (jobId) => jobRuns(jobId) || queue.some((waiting) => waiting.jobId === jobId),
+    waiting: (jobId) => queue.filter((waiting) => waiting.jobId === jobId).length,
+    active: () => [...running.values()].map((run) => run.name),
+    async drain(signal) {
+      draining = true;
+      const stopped = new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        else signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+      await Promise.race([Promise.all([...running.values()].map((run) => run.done)), stopped]);
+      const scripts = [...running.entries()].filter(([id]) => store.run(id)?.script_pid != null).map(([, run]) => run);
+      interrupt.abort();
+      // Prompt runs go on in the agent worker and are joined by the next incarnation: nothing is lost there.
+      await Promise.all(scripts.map((run) => run.done));
+      return { interrupted: scripts.length };
+    },
+    async recover() {
+      for (const run of store.openRuns()) {
+        if (await abandonedScript(parts, run)) continue;
+        add(run.execution_id);
+      }
+    },
+  };
+}
+
+/** True when the run was a script under way: it has an end now and is not run again. */
+async function abandonedScript({ context, store }: RunnerParts, run: RunRow): Promise<boolean> {
+  const job = store.job(run.job_id);
+  if (run.status !== 'running' || run.prompt_text !== null || job?.script === null) return false;
+  const leader = { pid: run.script_pid ?? 0, start_time: run.script_start_time ?? 0, boot_id: run.script_boot_id ?? '' };
+  const stray = run.script_pid !== null && (await endStray(leader));
+  const error = `the cron worker ended while the script ran${stray ? '; what was left of it has been stopped' : ''}; it is not run again by itself`;
+  store.transact(() => {
+    store.endRun(run.execution_id, { status: 'unknown', atMs: Date.now(), error, outputPath: null, delivery: 'none' });
+    if (job) {
+      store.setResult(job.id, { atMs: Date.now(), status: 'error', error });
+      completeIfSpent(store, job.id);
+    }
+  });
+  context.log.warn(`${job?.name ?? run.job_id}: ${error}`, { job_id: run.job_id, execution_id: run.execution_id });
+  return true;
+}
+
+interface Work {
+  run: RunRow;
+  job: JobRow;
+  interrupt: AbortSignal;
+}
+
+interface Result {
+  status: 'ok' | 'error';
+  error: string | null;
+  /** All of it, for the output file. */
+  output: string;
+  /** What the chat gets; undefined = nothing. */
+  message: string | undefined;
+  code?: string;
+}
+
+async function runOne(parts: RunnerParts, work: Work): Promise<void> {
+  const { context, store } = parts;
+  const { run, job } = work;
+  store.markRunning(run.execution_id, Date.now());
+  context.log.info(`${job.name}: run started`, { job_id: job.id, execution_id: run.execution_id, trigger: run.trigger });
+  let prompt = run.prompt_text;
+  if (prompt === null && job.script !== null) {
+    const script = await scriptStage(parts, work);
+    if (script.problem !== undefined) return finish(parts, work, { status: 'error', error: `script ${job.script}: ${script.problem}`, output: script.stdout, message: undefined });
+    if (!wakesAgent(script.stdout)) return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: undefined });
+    if (job.prompt === null) return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: deliverable(script.stdout) });
+    prompt = `${job.prompt}\n\nOutput of ${job.script}:\n${script.stdout}`;
+  }
+  prompt ??= job.prompt ?? '';
+  store.setPrompt(run.execution_id, prompt);
+  const outcome = await turnStage(parts, work, prompt);
+  if (outcome !== undefined) finish(parts, work, resultOf(outcome));
+}
+
+function scriptStage({ context, store }: RunnerParts, { run, job, interrupt }: Work): ReturnType<typeof runScript> {
+  const seconds = Number(process.env.AGENT_CRON_SCRIPT_TIMEOUT) || context.config().config.cron?.script_timeout_seconds;
+  return runScript(job.script!, {
+    paths: context.paths,
+    timeoutMs: seconds ? seconds * 1_000 : limits.cron.scriptMs,
+    signal: interrupt,
+    env: { AGENT_HOME: context.home.root, AGENT_JOB_ID: job.id, AGENT_JOB_NAME: job.name, AGENT_EXECUTION_ID: run.execution_id },
+    onStarted: (leader) => store.setScriptProcess(run.execution_id, leader),
+  });
+}
+
+/** Undefined when this worker leaves first; the turn goes on and is joined later. */
+async function turnStage({ context }: RunnerParts, { run, job }: Work, text: string): Promise<TurnOutcome | undefined> {
+  const { profile } = context;
+  const budget = new AbortController();
+  const timer = setTimeout(() => budget.abort(), limits.cron.promptMs);
+  try {
+    const question = {
+      session_key: null,
+      text,
+      idempotency_key: `cron:${run.execution_id}`,
+      surface: 'scheduled_task' as const,
+      platform: 'cron',
+      title: job.name,
+      profile,
+    };
+    const agent = context.peer(profile === 'default' ? 'agent' : `agent@${profile}`);
+    return await askTurn(agent, question, { leaving: context.signal, cancel: budget.signal, patienceMs: limits.cron.runIdleMs });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function resultOf(outcome: TurnOutcome): Result {
+  if (outcome.status === 'complete') return { status: 'ok', error: null, output: outcome.text, message: deliverable(outcome.text) };
+  const { code, message, fix } = outcome.error ?? { code: 'CANCELLED', message: 'the turn was interrupted', fix: null };
+  return { status: 'error', error: fix ? `${message} — ${fix}` : message, output: outcome.text, message: undefined, code };
+}
+
+/** Last non-empty line of a script's output is `{"wakeAgent": false}`: no model call, no delivery. */
+export function wakesAgent(stdout: string): boolean {
+  const last = stdout.trimEnd().split('\n').at(-1) ?? '';
+  try {
+    return (JSON.parse(last) as { wakeAgent?: unknown } | null)?.wakeAgent !== false;
+  } catch {
+    return true;
+  }
+}
+
+/** `[SILENT]` anywhere in the answer keeps it out of the chat. */
+export const deliverable = (text: string): string | undefined => (text.trim() === '' || text.includes('[SILENT]') ? undefined : text.trim());
+
+function failed(parts: RunnerParts, run: RunRow, job: JobRow, thrown: unknown): void {
+  const fix = isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : '';
+  const result: Result = { status: 'error', error: `${messageOf(thrown)}${fix}`, output: '', message: undefined };
+  finish(parts, { run, job, interrupt: parts.context.signal }, isAgentError(thrown) ? { ...result, code: thrown.code } : result);
+}
+
+/** The end of a run, its output file and its delivery; the last two are stored before anything is sent. */
+function finish({ context, store, handover }: RunnerParts, { run, job }: Work, result: Result): void {
+  const atMs = Date.now();
+  const before = store.job(job.id);
+  const message = result.status === 'ok' ? result.message : failureNotice(before, result);
+  const targets = message === undefined ? [] : splitTargets(job.deliver);
+  const outputPath = before ? saveOutput(context, { run, job, result, atMs }) : null;
+  store.transact(() => {
+    store.endRun(run.execution_id, { status: result.status, atMs, error: result.error, outputPath, delivery: targets.length > 0 ? 'queued' : 'none' });
+    for (const [n, target] of targets.entries()) {
+      const text = wrapped(context, job.name, message!);
+      store.insertDelivery({ execution_id: run.execution_id, n, job_id: job.id, target, text, tries: 0, next_try_at: atMs, expires_at: atMs + limits.gateway.deliveryFreshMs });
+    }
+    const lastStatus = result.status === 'ok' ? 'ok' : result.code === 'NO_PROVIDER' ? 'blocked_config' : 'error';
+    store.setResult(job.id, { atMs, status: lastStatus, error: result.error });
+    completeIfSpent(store, job.id);
+  });
+  const log = result.status === 'ok' ? context.log.info : context.log.warn;
+  log(`${job.name}: run ended ${result.status}${result.error ? `: ${result.error}` : ''}`, { job_id: job.id, execution_id: run.execution_id });
+  if (targets.length > 0) handover.wake();
+}
+
+/** The chat hears of the first failure in a row, not of each. */
+function failureNotice(job: JobRow | undefined, { error }: Result): string | undefined {
+  const again = job?.lastStatus === 'error' || job?.lastStatus === 'blocked_config';
+  return again ? undefined : `the job failed: ${error}`;
+}
+
+function wrapped(context: WorkerContext, name: string, message: string): string {
+  const text = message.length > limits.cron.deliveryMaxChars ? `${message.slice(0, limits.cron.deliveryMaxChars)}\n… (the output file holds all of it)` : message;
+  if (context.config().config.cron?.wrap_response === false) return text;
+  return text.includes('\n') ? `[${name}]\n${text}` : `[${name}] ${text}`;
+}
+
+/** No occurrence is left: the job is complete. */
+function completeIfSpent(store: CronStore, jobId: string): void {
+  const job = store.job(jobId);
+  if (job?.enabled && job.nextRunMs === null) store.setEnabled(jobId, false, null);
+}
+
+function saveOutput(context: WorkerContext, { run, job, result, atMs }: { run: RunRow; job: JobRow; result: Result; atMs: number }): string | null {
+  try {
+    return writeOutput(context.paths, { run, job, endedMs: atMs, status: result.status, error: result.error, text: context.redact(result.output) });
+  } catch (thrown) {
+    // The run itself is worth more than its file.
+    context.log.error(`${job.name}: the output file could not be written: ${messageOf(thrown)}`);
+    return null;
+  }
+}
