@@ -3,7 +3,7 @@
  * (lessons 23, 24). Every signal to a recorded process checks it first.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 export interface ProcessIdentity {
   pid: number;
@@ -33,9 +33,7 @@ function readBootId(): string {
 export function startTimeOf(pid: number): number | undefined {
   try {
     if (process.platform === 'linux') {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // The second field is the name in parentheses and may hold spaces: split after the last ')'.
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const fields = statFields(pid);
       return fields[0] === 'Z' || fields[0] === 'X' ? undefined : Number(fields[19]);
     }
     const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
@@ -57,8 +55,26 @@ export function isSameProcess(record: ProcessIdentity): boolean {
 export function groupAlive(pgid: number): boolean {
   try {
     process.kill(-pgid, 0);
-    return true;
   } catch (thrown) {
     return (thrown as { code?: string }).code === 'EPERM';
   }
+  // The signal also reaches zombies; a slow init leaves them for seconds, a missing one for ever.
+  return process.platform === 'linux' ? readdirSync('/proc').some((name) => isLivingMember(name, pgid)) : true;
+}
+
+function isLivingMember(name: string, pgid: number): boolean {
+  if (!/^\d+$/.test(name)) return false;
+  try {
+    const [state, , group] = statFields(Number(name));
+    return Number(group) === pgid && state !== 'Z' && state !== 'X';
+  } catch {
+    return false;
+  }
+}
+
+/** Fields of /proc/<pid>/stat from the third (state) on. */
+function statFields(pid: number): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The second field is the name in parentheses and may hold spaces: split after the last ')'.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

@@ -1,0 +1,125 @@
+/**
+ * `mcp.db`: the audit of tool calls (who was asked, how long, how it ended; never arguments or results)
+ * and the server processes that are alive, so that a broker that dies leaves a list to clean up by.
+ */
+import type { Logger } from '../../base/log.ts';
+import { messageOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { openStore, type Schema } from '../../state/db/open.ts';
+import { identityOf, type ProcessIdentity } from '../../state/processIdentity.ts';
+
+const schema: Schema = {
+  version: 1,
+  tables: {
+    calls: {
+      columns: {
+        id: 'INTEGER PRIMARY KEY',
+        /** Epoch milliseconds. */
+        at: 'INTEGER NOT NULL',
+        profile: 'TEXT NOT NULL',
+        server: 'TEXT NOT NULL',
+        tool: 'TEXT NOT NULL',
+        ms: 'INTEGER NOT NULL',
+        /** `ok`, `tool_error`, or an error code. */
+        outcome: 'TEXT NOT NULL',
+      },
+      indices: { calls_by_server: 'calls (server, at)' },
+    },
+    children: {
+      columns: {
+        mark: 'TEXT PRIMARY KEY',
+        server: 'TEXT NOT NULL',
+        pid: 'INTEGER NOT NULL',
+        start_time: 'REAL NOT NULL',
+        boot_id: 'TEXT NOT NULL',
+        owner_pid: 'INTEGER NOT NULL',
+        owner_start_time: 'REAL NOT NULL',
+      },
+    },
+  },
+};
+
+export interface CallRecord {
+  profile: string;
+  server: string;
+  tool: string;
+  ms: number;
+  outcome: string;
+}
+
+export interface ChildRecord {
+  /** Random; stands in the environment of the child and of everything it starts. */
+  mark: string;
+  server: string;
+  process: ProcessIdentity;
+  /** The broker that started it. */
+  owner: ProcessIdentity;
+}
+
+export interface McpStore extends Disposable {
+  /** Never throws: an audit that cannot be written must not fail the call. */
+  recordCall(record: CallRecord): void;
+  addChild(mark: string, server: string, pid: number): void;
+  removeChild(mark: string): void;
+  children(): ChildRecord[];
+}
+
+/** Rows are pruned this often, not at every insert. */
+const PRUNE_EVERY = 500;
+
+/** Errors: as openStore. */
+export function openMcpStore(path: string, log: Logger): McpStore {
+  const db = openStore(path, schema);
+  const insertCall = db.prepare('INSERT INTO calls (at, profile, server, tool, ms, outcome) VALUES (?, ?, ?, ?, ?, ?)');
+  const prune = db.prepare('DELETE FROM calls WHERE id <= (SELECT max(id) FROM calls) - ?');
+  const insertChild = db.prepare(`INSERT INTO children (mark, server, pid, start_time, boot_id, owner_pid, owner_start_time)
+     VALUES (@mark, @server, @pid, @start_time, @boot_id, @owner_pid, @owner_start_time)`);
+  const deleteChild = db.prepare('DELETE FROM children WHERE mark = ?');
+  const allChildren = db.prepare<[], ChildRow>('SELECT * FROM children');
+  let inserted = 0;
+  prune.run(limits.mcp.auditRowsMax);
+  return {
+    recordCall({ profile, server, tool, ms, outcome }) {
+      try {
+        insertCall.run(Date.now(), profile, server, tool, Math.round(ms), outcome);
+        if (++inserted % PRUNE_EVERY === 0) prune.run(limits.mcp.auditRowsMax);
+      } catch (thrown) {
+        log.warn(`the call of ${server} is missing in the audit: ${messageOf(thrown)}`);
+      }
+    },
+    addChild(mark, server, pid) {
+      const owner = identityOf(process.pid);
+      try {
+        insertChild.run({ mark, server, ...identityOf(pid), owner_pid: owner.pid, owner_start_time: owner.start_time });
+      } catch (thrown) {
+        log.warn(`${server} (process ${pid}) is not on record: after a crash of the broker it may stay behind: ${messageOf(thrown)}`);
+      }
+    },
+    removeChild(mark) {
+      try {
+        deleteChild.run(mark);
+      } catch (thrown) {
+        log.warn(`a record of a server process could not be removed: ${messageOf(thrown)}`);
+      }
+    },
+    children: () => allChildren.all().map(childOf),
+    [Symbol.dispose]: () => void db.close(),
+  };
+}
+
+interface ChildRow {
+  mark: string;
+  server: string;
+  pid: number;
+  start_time: number;
+  boot_id: string;
+  owner_pid: number;
+  owner_start_time: number;
+}
+
+const childOf = ({ mark, server, pid, start_time, boot_id, owner_pid, owner_start_time }: ChildRow): ChildRecord => ({
+  mark,
+  server,
+  process: { pid, start_time, boot_id },
+  owner: { pid: owner_pid, start_time: owner_start_time, boot_id },
+});

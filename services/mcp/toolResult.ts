@@ -1,0 +1,57 @@
+/** Turns what a server answered into what goes on to the agent: text first, everything within a bound. */
+import { limits } from '../../base/limits.ts';
+
+export interface ServerAnswer {
+  content: unknown[];
+  structured?: unknown;
+  isError: boolean;
+}
+
+export interface ToolAnswer {
+  text: string;
+  content: unknown[];
+  structured?: unknown;
+  is_error: boolean;
+}
+
+/** Sizes are those of the JSON that will travel: 4 MiB of control characters are 24 MiB on the wire. */
+export function boundResult({ content, structured, isError }: ServerAnswer, maxBytes: number = limits.mcp.resultMaxBytes): ToolAnswer {
+  const text = cutMiddle(content.map(textOf).join('\n') || (structured === undefined ? '' : JSON.stringify(structured)), maxBytes);
+  const kept = jsonBytes(content) <= maxBytes ? content : [{ type: 'text', text }];
+  const keepStructured = structured !== undefined && jsonBytes(structured) <= maxBytes;
+  return { text, content: kept, ...(keepStructured ? { structured } : {}), is_error: isError };
+}
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
+
+interface Block {
+  type?: unknown;
+  text?: unknown;
+  mimeType?: unknown;
+  data?: unknown;
+  uri?: unknown;
+  name?: unknown;
+  resource?: { uri?: unknown; text?: unknown; mimeType?: unknown };
+}
+
+/** Text as it is, anything else described in brackets. */
+function textOf(block: unknown): string {
+  const { type, text, mimeType, data, uri, name, resource } = (block ?? {}) as Block;
+  if (type === 'text' && typeof text === 'string') return text;
+  if (type === 'resource' && typeof resource?.text === 'string') return resource.text;
+  if (type === 'resource') return `[resource ${String(resource?.uri ?? '')}${resource?.mimeType ? `, ${String(resource.mimeType)}` : ''}]`;
+  if (type === 'resource_link') return `[resource ${String(name ?? '')}: ${String(uri ?? '')}]`;
+  if (typeof data === 'string') return `[${String(type)} ${String(mimeType ?? '')}, ${Math.ceil((data.length * 3) / 4 / 1024)} KiB]`;
+  return `[${String(type ?? 'block')}]`;
+}
+
+/** Keeps beginning and end; says how much is missing. */
+function cutMiddle(text: string, maxBytes: number): string {
+  if (jsonBytes(text) <= maxBytes) return text;
+  let half = Math.floor(maxBytes / 2);
+  for (;;) {
+    const cut = `${text.slice(0, half)}\n[… ${text.length - 2 * half} characters left out …]\n${text.slice(-half)}`.toWellFormed();
+    if (half <= 16 || jsonBytes(cut) <= maxBytes) return cut;
+    half = Math.floor(half * 0.8);
+  }
+}

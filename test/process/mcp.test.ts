@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { drain } from '../../ipc/contracts/peer.ts';
+import { listTools } from '../../ipc/contracts/mcp.ts';
+import { openReadOnly } from '../../state/db/open.ts';
+import { testHome } from '../harness/home.ts';
+import { everything, fixture, node, startHttpServer, startTestBroker, startTimeOf } from '../harness/mcp.ts';
+import { until } from '../harness/until.ts';
+
+t.test('server-everything over stdio: its tools are listed under safe names and answer', async (t) => {
+  await using broker = await startTestBroker({ everything: node(everything, { args: [everything, 'stdio'] }) });
+  const names = await broker.tools();
+  t.ok(names.includes('mcp__everything__echo'));
+  t.ok(names.includes('mcp__everything__get_sum'), 'a dash becomes an underscore');
+  t.match(await broker.call({ name: 'mcp__everything__echo', args: { message: 'hi' } }), { text: 'Echo: hi', is_error: false });
+  t.match(await broker.call({ server: 'everything', tool: 'get-sum', args: { a: 2, b: 40 } }), { text: /42/ }, 'by its own name too');
+  const image = await broker.call({ server: 'everything', tool: 'get-tiny-image' });
+  t.match(image.text, /\[image image\/png, \d+ KiB\]/, 'what is no text is described');
+  t.match(await broker.state('everything'), { state: 'connected', tools: names.length, error: null });
+});
+
+t.test('server-everything over streamable HTTP and over SSE: the same tools answer', async (t) => {
+  await using http = await startHttpServer('streamableHttp');
+  await using sse = await startHttpServer('sse');
+  await using broker = await startTestBroker({
+    http: { url: `http://127.0.0.1:${http.port}/mcp` },
+    sse: { url: `http://127.0.0.1:${sse.port}/sse`, transport: 'sse' },
+  });
+  for (const server of ['http', 'sse']) {
+    t.match(await broker.call({ server, tool: 'echo', args: { message: server } }), { text: `Echo: ${server}` });
+  }
+  t.match(await broker.test('http'), { ok: true, error: null });
+});
+
+t.test('an HTTP server that was restarted has forgotten the session: the call goes through all the same', async (t) => {
+  const first = await startHttpServer('streamableHttp');
+  await using broker = await startTestBroker({ http: { url: `http://127.0.0.1:${first.port}/mcp` } });
+  await broker.tools();
+  await first[Symbol.asyncDispose]();
+  await t.rejects(broker.call({ server: 'http', tool: 'echo', args: { message: 'x' } }), { code: 'MCP_FAILED' }, 'while it is down');
+  await using _second = await startHttpServer('streamableHttp', first.port);
+  t.match(await broker.call({ server: 'http', tool: 'echo', args: { message: 'back' } }), { text: 'Echo: back' });
+});
+
+t.test('a server sees its own env, with secrets filled in, and none of the service', async (t) => {
+  await using broker = await startTestBroker(
+    { env: node(fixture('answersHuge'), { args: [fixture('answersHuge'), '${SECRET_OF_MINE}'], env: { API: '${SECRET_OF_MINE}', ABSENT: '${NOT_SET}' } }) },
+    { env: 'SECRET_OF_MINE=s3cr3t-value-1\nOTHER_SECRET=other-value-2\n' },
+  );
+  const seen = JSON.parse((await broker.call({ server: 'env', tool: 'env' })).text) as Record<string, string>;
+  t.match(seen, { API: 's3cr3t-value-1', ABSENT: '${NOT_SET}', HOME: broker.home.root });
+  t.notOk('UNRELATED_SECRET' in seen || 'OTHER_SECRET' in seen || 'AGENT_HOME' in seen, 'nothing else is inherited');
+  t.same(JSON.parse((await broker.call({ server: 'env', tool: 'args' })).text), ['${SECRET_OF_MINE}'], 'a secret never stands in an argument list');
+});
+
+t.test('results: huge ones are cut in the middle, tool errors are results, protocol errors are MCP_FAILED', async (t) => {
+  await using broker = await startTestBroker({ s: node(fixture('answersHuge')) });
+  const { text } = await broker.call({ server: 's', tool: 'huge' });
+  t.ok(text.length < 4.2e6 && text.startsWith('begin') && text.endsWith('end') && text.includes('characters left out'));
+  t.match(await broker.call({ server: 's', tool: 'wrong' }), { is_error: true, text: 'that went wrong' });
+  await t.rejects(broker.call({ server: 's', tool: 'refuse' }), { code: 'MCP_FAILED', message: /no such thing/ });
+  await t.rejects(broker.call({ server: 'nobody', tool: 'x' }), { code: 'UNKNOWN_SERVER', fix: /known servers: s/ });
+  await t.rejects(broker.call({ server: 's', tool: 'x' }), { code: 'TOOL_UNKNOWN', fix: /agent mcp test s/ });
+  await t.rejects(broker.call({ name: 'mcp__s__x' }), { code: 'TOOL_UNKNOWN' });
+  await t.rejects(broker.call({ tool: 'x' }), { code: 'INVALID_PARAMS' });
+  const odd = (await broker.tools()).filter((name) => name.startsWith('mcp__s__odd_name_'));
+  t.equal(new Set(odd).size, 2, 'two tools that would get one name get two');
+  t.same((await Promise.all(odd.map(async (name) => (await broker.call({ name })).text))).toSorted(), ['odd-name!', 'odd.name!']);
+});
+
+t.test('a cancelled call is cancelled at the server; a call over its limit too', async (t) => {
+  const home = testHome();
+  const seen = home.write('seen', '');
+  await using broker = await startTestBroker({ s: node(fixture('slowCall'), { env: { SEEN: seen }, timeout: 0.3 }) }, { home });
+  await broker.tools();
+  const lines = () => readFileSync(seen, 'utf8').trim().split('\n');
+  const stop = new AbortController();
+  const call = broker.call({ server: 's', tool: 'wait' }, stop.signal);
+  await until('the call arrived', () => lines().includes('call 2'));
+  stop.abort(new Error('enough'));
+  await t.rejects(call, /enough/);
+  await until('the cancellation arrived', () => lines().includes('cancelled 2'));
+  await t.rejects(broker.call({ server: 's', tool: 'wait' }), { code: 'TIMEOUT', message: /s: wait did not answer within 0.3 s/ });
+  await until('the second cancellation arrived', () => lines().includes('cancelled 3'));
+});
+
+t.test('callers share a server; equal settings of two profiles share it too', async (t) => {
+  const home = testHome({ 'profiles/work/SOUL.md': '', 'profiles/work/config.yaml': JSON.stringify({ mcp_servers: { other: node(fixture('crashesMidCall')) } }) });
+  await using broker = await startTestBroker({ s: node(fixture('crashesMidCall')) }, { home });
+  await using second = await broker.worker.dial();
+  const pids = await Promise.all([
+    broker.call({ server: 's', tool: 'pid' }),
+    broker.call({ server: 's', tool: 'pid' }),
+    broker.call({ server: 'other', tool: 'pid', profile: 'work' }),
+  ]);
+  t.equal(new Set(pids.map(({ text }) => text)).size, 1);
+  t.match((await second.call(listTools, { profile: 'work' })).tools, [{ name: 'mcp__other__crash' }, { name: 'mcp__other__pid' }]);
+  await t.rejects(second.call(listTools, { profile: 'nobody' }), { code: 'UNKNOWN_PROFILE' });
+});
+
+t.test('list_changed: the tools and the version of the list follow', async (t) => {
+  await using broker = await startTestBroker({ s: node(fixture('changesTools')) });
+  const before = await broker.link.call(listTools, {});
+  await broker.call({ server: 's', tool: 'grow' });
+  await until('the new tool is listed', async () => (await broker.tools()).includes('mcp__s__grown_1'));
+  t.not((await broker.link.call(listTools, {})).version, before.version);
+});
+
+t.test('config.yaml changes: unchanged servers keep their process, others are gone before the answer', async (t) => {
+  await using broker = await startTestBroker({ kept: node(fixture('printsGarbage')), changed: node(fixture('printsGarbage'), { env: { A: '1' } }), removed: node(fixture('ignoresSigterm')) });
+  await broker.tools();
+  const pid = async (name: string) => (await broker.state(name))?.pid;
+  const [kept, changed] = [await pid('kept'), await pid('changed')];
+  const family = JSON.parse((await broker.call({ server: 'removed', tool: 'family' })).text) as number[];
+  broker.configure({ kept: node(fixture('printsGarbage')), changed: node(fixture('printsGarbage'), { env: { A: '2' } }), added: node(fixture('changesTools')) });
+  t.same(await broker.reload(), { started: ['changed', 'added'], stopped: ['changed', 'removed'], kept: ['kept'] });
+  t.same([...family, changed].map((p) => startTimeOf(p!)), [undefined, undefined, undefined, undefined], 'grandchildren too, also one that left the group');
+  t.same(await broker.tools(), ['mcp__added__grow', 'mcp__changed__hi', 'mcp__kept__hi']);
+  t.equal(await pid('kept'), kept);
+  broker.configure({ kept: node(fixture('printsGarbage')) });
+  t.same(await broker.tools(), ['mcp__kept__hi'], 'without a reload, noticed by the file');
+  broker.home.write('config.yaml', 'mcp_servers: [oops\n');
+  t.same(await broker.tools(), ['mcp__kept__hi'], 'a config.yaml that cannot be read takes nothing away');
+});
+
+t.test('the audit names server, tool, time and outcome, and no argument', async (t) => {
+  await using broker = await startTestBroker({ s: node(fixture('answersHuge')) });
+  await broker.call({ server: 's', tool: 'odd-name!', args: { password: 'hunter2-hunter2' } });
+  await broker.call({ server: 's', tool: 'wrong' });
+  await broker.call({ server: 's', tool: 'refuse' }).catch(() => {});
+  using db = closing(openReadOnly(join(broker.home.root, 'mcp.db')));
+  const rows = db.store.prepare('SELECT profile, server, tool, outcome FROM calls ORDER BY id').all();
+  t.same(rows, [
+    { profile: 'default', server: 's', tool: 'odd-name!', outcome: 'ok' },
+    { profile: 'default', server: 's', tool: 'wrong', outcome: 'tool_error' },
+    { profile: 'default', server: 's', tool: 'refuse', outcome: 'MCP_FAILED' },
+  ]);
+  t.notOk(readFileSync(join(broker.home.root, 'mcp.db-wal')).includes('hunter2'));
+});
+
+const closing = <T extends { close(): unknown }>(store: T) => ({ store, [Symbol.dispose]: () => void store.close() });
+
+t.test('drain: new calls are refused, a running one finishes', async (t) => {
+  const home = testHome();
+  const seen = home.write('seen', '');
+  await using broker = await startTestBroker({ s: node(fixture('slowCall'), { env: { SEEN: seen } }) }, { home });
+  const running = broker.call({ server: 's', tool: 'finish' });
+  await until('it runs', () => readFileSync(seen, 'utf8').includes('call'));
+  const drained = broker.link.call(drain, { deadline_ms: 5_000 });
+  await until('new calls are refused', () => broker.call({ server: 's', tool: 'finish' }).then(() => false, (thrown) => thrown.code === 'DRAINING'));
+  t.match(await running, { text: 'finished' });
+  t.match(await drained, { interrupted: 0 });
+});
+
+t.test('drain at its deadline: the call is cancelled and counted', async (t) => {
+  const home = testHome();
+  const seen = home.write('seen', '');
+  await using broker = await startTestBroker({ s: node(fixture('slowCall'), { env: { SEEN: seen } }) }, { home });
+  const running = t.rejects(broker.call({ server: 's', tool: 'wait' }), { code: 'DRAINING' });
+  await until('it runs', () => readFileSync(seen, 'utf8').includes('call'));
+  t.match(await broker.link.call(drain, { deadline_ms: 100 }), { interrupted: 1 });
+  await running;
+});
