@@ -342,7 +342,15 @@ function createSecrets(paths: ProfilePaths, redact: Redactor): () => Secrets {
   });
 }
 
-const createConfig = (home: Home, paths: ProfilePaths): (() => LoadedConfig) => byFile(paths.config, () => loadConfig(home, paths));
+/** A file that becomes unusable while the worker runs leaves what this worker read last in force. */
+function createConfig(home: Home, paths: ProfilePaths): () => LoadedConfig {
+  let good: LoadedConfig | undefined;
+  return byFile(paths.config, () => {
+    const loaded = loadConfig(home, paths);
+    if (!loaded.problem) good = loaded;
+    return loaded.problem && good ? { ...good, problem: loaded.problem } : loaded;
+  });
+}
 
 /** Caches what was made from a file until the file changes. */
 function byFile<T>(path: string, read: () => T): () => T {

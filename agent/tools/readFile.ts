@@ -1,0 +1,107 @@
+/**
+ * `read_file`: lines of a text file. Refuses what is no regular file, what is binary, what is too
+ * large to look into, and the files that hold the service's own secrets.
+ */
+import { createReadStream, openSync, closeSync, fstatSync, readSync, realpathSync, constants } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { AgentError, errnoOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { defineTool, type Tool } from './registry.ts';
+
+export interface ReadFileOptions {
+  /** Relative paths start here. */
+  cwd: string;
+  /** Says of a real path that it holds secrets of the service and is never read. */
+  isSecret(realPath: string): boolean;
+}
+
+const { readLinesMax, readLineMaxChars, readFileMaxBytes } = limits.tools;
+
+const Args = z.object({
+  path: z.string().min(1).describe('File to read; `~` and relative paths are resolved.'),
+  offset: z.number().int().min(1).optional().describe('First line, counted from 1.'),
+  limit: z.number().int().min(1).max(readLinesMax).optional().describe(`Number of lines, at most ${readLinesMax}.`),
+});
+
+export function readFileTool({ cwd, isSecret }: ReadFileOptions): Tool {
+  return defineTool({
+    name: 'read_file',
+    toolset: 'file',
+    description: 'Reads lines of a text file. Each line comes with its number.',
+    args: Args,
+    async run({ path, offset = 1, limit = readLinesMax }, { signal }) {
+      const full = absolute(path, cwd);
+      const sizeBytes = inspect(full, isSecret);
+      const part = await readLines(full, { offset, limit, signal });
+      return { text: render(part, { path: full, offset, sizeBytes }), data: { path: full, offset, lines: part.lines.length, more: part.more, size_bytes: sizeBytes }, isError: false };
+    },
+  });
+}
+
+function absolute(path: string, cwd: string): string {
+  if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
+  return isAbsolute(path) ? path : resolve(cwd, path);
+}
+
+/** Size of a readable text file. Opened without blocking, so a FIFO cannot hold us. */
+function inspect(path: string, isSecret: ReadFileOptions['isSecret']): number {
+  let fd: number;
+  try {
+    if (isSecret(realpathSync(path))) {
+      throw new AgentError('TOOL_REFUSED', `${path} holds secrets of the service and is not read`, { fix: 'ask the user for what you need to know' });
+    }
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (thrown) {
+    if (thrown instanceof AgentError) throw thrown;
+    throw new AgentError('NOT_FOUND', `cannot read ${path} (${errnoOf(thrown) ?? String(thrown)})`, { cause: thrown });
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (stat.isDirectory()) throw new AgentError('BAD_REQUEST', `${path} is a directory`, { fix: 'name a file in it' });
+    if (!stat.isFile()) throw new AgentError('BAD_REQUEST', `${path} is no regular file`);
+    if (stat.size > readFileMaxBytes) throw new AgentError('BAD_REQUEST', `${path} has ${stat.size} bytes; files over ${readFileMaxBytes} are not read`);
+    const head = Buffer.alloc(Math.min(8_192, stat.size));
+    const length = readSync(fd, head, 0, head.length, 0);
+    if (head.subarray(0, length).includes(0)) throw new AgentError('BAD_REQUEST', `${path} is binary (${stat.size} bytes)`);
+    return stat.size;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+interface Part {
+  lines: string[];
+  more: boolean;
+}
+
+async function readLines(path: string, { offset, limit, signal }: { offset: number; limit: number; signal: AbortSignal }): Promise<Part> {
+  const lines: string[] = [];
+  let number = 0;
+  let chars = 0;
+  const stream = createReadStream(path, { encoding: 'utf8', signal });
+  const reader = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  try {
+    for await (const line of reader) {
+      number++;
+      if (number < offset) continue;
+      if (lines.length >= limit || chars > limits.turn.toolOutputMaxChars) return { lines, more: true };
+      const shown = line.length > readLineMaxChars ? `${line.slice(0, readLineMaxChars)} [… line cut]` : line;
+      chars += shown.length;
+      lines.push(shown);
+    }
+    return { lines, more: false };
+  } finally {
+    reader.close();
+    stream.destroy();
+  }
+}
+
+function render({ lines, more }: Part, { path, offset, sizeBytes }: { path: string; offset: number; sizeBytes: number }): string {
+  if (lines.length === 0) return sizeBytes === 0 ? `${path} is empty.` : `${path} has fewer than ${offset} lines.`;
+  const width = String(offset + lines.length - 1).length;
+  const numbered = lines.map((line, index) => `${String(offset + index).padStart(width)}  ${line}`).join('\n');
+  return more ? `${numbered}\n[more lines follow: offset ${offset + lines.length}]` : numbered;
+}

@@ -1,0 +1,68 @@
+/**
+ * The agent worker: hosts the conversation engine, owns state.db, serves the gateway RPC to clients and
+ * `turn.run` to other workers. What a crash left behind is in order before the socket listens.
+ */
+import { createModel } from '../../agent/models/resolve.ts';
+import { limits } from '../../base/limits.ts';
+import { rpcMethods } from '../../ipc/contracts/rpc.ts';
+import type { Link } from '../../ipc/link.ts';
+import type { WorkerContext, WorkerService } from '../worker.ts';
+import { conversationHandlers } from './conversations.ts';
+import { EventLog } from './events.ts';
+import { createModelDesk, factsOf } from './models.ts';
+import { processGroups, recover } from './recover.ts';
+import { rpcHandlers } from './rpc.ts';
+import { defaultDirectory, infoOf } from './sessions.ts';
+import { Store } from './store.ts';
+import { createToolbox } from './toolbox.ts';
+import { Transcripts } from './transcripts.ts';
+import { Turns } from './turns.ts';
+
+/** Errors: STORE_CORRUPT, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
+export async function startAgent(context: WorkerContext): Promise<WorkerService> {
+  const { log } = context;
+  const store = new Store(context.paths.stateDb);
+  const transcripts = new Transcripts(store);
+  const events = new EventLog({
+    store,
+    log,
+    onFailure: (sessionId, thrown) => turns.storeFailed(sessionId, thrown),
+    onPrune: (sessionId, seq) => turns.saveProgress(sessionId, seq),
+  });
+  const desk = createModelDesk(context);
+  const toolbox = createToolbox(context, processGroups(store));
+  const turns = new Turns({ context, store, transcripts, events, desk, toolbox, info: (session, running) => infoOf({ context, desk }, session, running) });
+  const parts = { context, store, transcripts, events, turns, desk };
+
+  const cut = recover({ store, transcripts, events, log });
+  store.forgetEmptySessions();
+  events.forgetIdle(limits.turn.eventsKeepMs);
+  await loadModel(context, desk.resolve());
+
+  const ready = { protocol: limits.ipc.protocol, version: context.release.version, epoch: store.epoch, heartbeat_ms: limits.dashboard.heartbeatMs };
+  return {
+    handlers: [...rpcHandlers(parts), ...conversationHandlers({ ...parts, cwd: defaultDirectory(context) })],
+    relayMethods: new Set(rpcMethods.map(({ name }) => name)),
+    onLink: (link: Link) => events.welcome(link, ready),
+    active: () => turns.active(),
+    facts: () => ({ ...modelFacts(desk.resolve()), clients: events.linkCount, turns_cut_at_start: cut }),
+    drain: (signal) => turns.drain(signal),
+    started: () => turns.resumeQueues(),
+    async [Symbol.asyncDispose]() {
+      store.close();
+    },
+  };
+}
+
+/** The first turn must not wait for a package; without a provider none is loaded. */
+async function loadModel({ log }: WorkerContext, resolution: ReturnType<ReturnType<typeof createModelDesk>['resolve']>): Promise<void> {
+  const { provider, model, warning } = factsOf(resolution);
+  if (warning) log.warn(warning);
+  if (resolution.kind !== 'none') await createModel(resolution);
+  log.info(provider ? `answers with ${provider}/${model}` : 'no provider is usable');
+}
+
+function modelFacts(resolution: Parameters<typeof factsOf>[0]): Record<string, unknown> {
+  const { provider, model, scripted } = factsOf(resolution);
+  return { provider, model, scripted };
+}

@@ -1,0 +1,129 @@
+/**
+ * Turns asked for by other workers: one session per chat, one run per idempotency key. A repeated call
+ * joins the running turn or gets its recorded outcome, also after a restart of either side.
+ */
+import { AgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { within } from '../../base/time.ts';
+import { resetConversation, runTurn, stopConversation, type TurnOutcome } from '../../ipc/contracts/agent.ts';
+import { handle, type Handler } from '../../ipc/link.ts';
+import type { ParamsOf } from '../../ipc/method.ts';
+import { noProvider } from '../../agent/models/resolve.ts';
+import type { EventLog } from './events.ts';
+import type { ModelDesk } from './models.ts';
+import { settleCutTurn } from './recover.ts';
+import type { SessionRecord, Store } from './store.ts';
+import { turnErrorOf, type Transcripts, type TurnRecord } from './transcripts.ts';
+import type { Turns } from './turns.ts';
+import type { WorkerContext } from '../worker.ts';
+
+export interface ConversationParts {
+  context: WorkerContext;
+  store: Store;
+  transcripts: Transcripts;
+  events: EventLog;
+  turns: Turns;
+  desk: ModelDesk;
+  /** Working directory of sessions nobody chose one for. */
+  cwd: string;
+}
+
+type RunParams = ParamsOf<typeof runTurn>;
+
+export function conversationHandlers(parts: ConversationParts): Handler[] {
+  const { store, turns } = parts;
+  const keyed = (sessionKey: string) => store.conversation(sessionKey);
+  return [
+    handle(runTurn, (params, { signal }) => run(parts, params, signal)),
+    handle(stopConversation, ({ session_key }) => {
+      const session = keyed(session_key);
+      return { interrupted: session ? turns.interrupt(session.id) : false };
+    }),
+    handle(resetConversation, ({ session_key }) => {
+      const session = keyed(session_key);
+      if (session) turns.interrupt(session.id);
+      return { reset: store.forgetConversation(session_key) };
+    }),
+  ];
+}
+
+async function run(parts: ConversationParts, params: RunParams, signal: AbortSignal): Promise<TurnOutcome> {
+  refuseOtherProfile(parts.context, params.profile);
+  const messageId = knownRun(parts, params.idempotency_key) ?? accept(parts, params);
+  // A prompt in line or a running turn: the caller may go away, the turn does not.
+  while (inProgress(parts, messageId)) {
+    await within(parts.turns.ended(messageId), { ms: WAIT_MS, signal, what: 'the turn' });
+  }
+  return outcomeOf(parts, parts.transcripts.lastTurnOf(messageId)!);
+}
+
+/** Bound of one wait; a turn is bounded by its own limits, a queue by the turns before it. */
+const WAIT_MS = 7 * 86_400_000;
+
+/** The prompt of an earlier call with this key, back in line when a crash cut its turn before any tool had run. */
+function knownRun(parts: ConversationParts, key: string): number | undefined {
+  const { store, transcripts, turns } = parts;
+  const row = store.one<{ session_id: string; message_id: number }>('SELECT session_id, message_id FROM runs WHERE idempotency_key = ?', key);
+  if (!row) return undefined;
+  const { message_id: messageId, session_id: sessionId } = row;
+  if (turns.runs(messageId)) return messageId;
+  const turn = settled(parts, transcripts.lastTurnOf(messageId));
+  const waiting = transcripts.message(messageId)?.position === null;
+  if (turn && !waiting && mayRunAgain(turn)) {
+    turns.refuseWhenDraining();
+    transcripts.requeue(turn);
+  }
+  turns.pump(sessionId);
+  return messageId;
+}
+
+function settled({ store, transcripts, events, context }: ConversationParts, turn: TurnRecord | undefined): TurnRecord | undefined {
+  if (turn?.status !== 'running') return turn;
+  settleCutTurn({ store, transcripts, events, log: context.log }, turn, { code: 'DISK_FULL', message: 'the end of this turn could not be stored', fix: null });
+  return transcripts.turn(turn.id);
+}
+
+const mayRunAgain = (turn: TurnRecord): boolean => turn.status === 'interrupted' && turn.cause !== 'user' && turn.tools_ran === 0;
+
+/** Stores a new run. Nothing is stored when it cannot even begin. Errors: NO_PROVIDER, BUSY, DRAINING. */
+function accept(parts: ConversationParts, params: RunParams): number {
+  const { store, turns, desk } = parts;
+  turns.refuseWhenDraining();
+  const existing = params.session_key === null ? undefined : store.conversation(params.session_key);
+  const resolution = desk.resolve({ model: existing?.model ?? params.model ?? null, provider: existing?.provider ?? null });
+  if (resolution.kind === 'none') throw noProvider(resolution);
+  const session = existing ?? newSession(parts, params);
+  const { messageId } = turns.submit({ sessionId: session.id, text: params.text, surface: params.surface, idempotencyKey: params.idempotency_key, author: params.user }, (id) =>
+    store.run('INSERT INTO runs (idempotency_key, session_id, message_id) VALUES (?, ?, ?)', params.idempotency_key, session.id, id),
+  );
+  return messageId;
+}
+
+function newSession({ store, cwd }: ConversationParts, { session_key, surface, platform, title, model }: RunParams): SessionRecord {
+  return store.transaction(() => {
+    const session = store.createSession({ source: platform ?? surface, platform, sessionKey: session_key ?? undefined, title, model, cwd });
+    if (session_key !== null) store.bindConversation(session_key, session.id);
+    return session;
+  });
+}
+
+function inProgress({ transcripts, turns }: ConversationParts, messageId: number): boolean {
+  const message = transcripts.message(messageId);
+  if (!message) throw new AgentError('UNKNOWN_SESSION', 'the session of this turn was deleted');
+  return message.position === null || turns.runs(messageId);
+}
+
+function outcomeOf({ transcripts }: ConversationParts, turn: TurnRecord): TurnOutcome {
+  if (turn.cause === 'drain' && mayRunAgain(turn)) {
+    throw new AgentError('DRAINING', 'the agent worker was restarted before this turn had done anything', { retryAfterMs: limits.ipc.redialMaxMs, fix: 'call again with the same idempotency_key' });
+  }
+  const status = turn.status === 'running' ? 'error' : turn.status;
+  const { text } = turn;
+  return { session_id: turn.session_id, message_id: turn.message_id, status, text, error: turnErrorOf(transcripts.turn(turn.id) ?? turn), tools_ran: turn.tools_ran === 1 };
+}
+
+/** Errors: UNKNOWN_PROFILE. Each profile has a worker of its own. */
+export function refuseOtherProfile({ profile }: WorkerContext, asked: string | undefined): void {
+  if (asked === undefined || asked === profile) return;
+  throw new AgentError('UNKNOWN_PROFILE', `this worker serves the profile ${profile}, not ${asked}`, { fix: `ask the socket of agent@${asked}` });
+}

@@ -1,0 +1,5 @@
+/** Entry of the agent worker. */
+import { runWorker } from '../worker.ts';
+import { startAgent } from './agent.ts';
+
+await runWorker('agent', startAgent);

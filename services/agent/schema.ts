@@ -1,0 +1,112 @@
+/** Tables of state.db. The agent worker is its only writer; times are milliseconds since the epoch. */
+import type { Schema } from '../../state/db/open.ts';
+
+const ofSession = 'TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE';
+
+export const stateSchema: Schema = {
+  /** 28 added sessions.tool_names (interface spec, Versioning). */
+  version: 28,
+  tables: {
+    state_meta: { columns: { key: 'TEXT PRIMARY KEY', value: 'TEXT NOT NULL' } },
+    sessions: {
+      columns: {
+        id: 'TEXT PRIMARY KEY',
+        /** Chat platform, or the surface it was made on. */
+        source: "TEXT NOT NULL DEFAULT 'other'",
+        platform: 'TEXT',
+        session_key: 'TEXT',
+        title: 'TEXT',
+        /** Chosen for this session; null = as configured. */
+        model: 'TEXT',
+        provider: 'TEXT',
+        cwd: "TEXT NOT NULL DEFAULT ''",
+        /** Fixed at the first turn, so that the beginning of every prompt stays the same. */
+        system_prompt: 'TEXT',
+        /** JSON list: the order of tool names, pinned at the first turn. */
+        tool_names: 'TEXT',
+        started_at: 'INTEGER NOT NULL DEFAULT 0',
+        last_active: 'INTEGER NOT NULL DEFAULT 0',
+        /** Highest event number that is no longer kept. */
+        pruned_seq: 'INTEGER NOT NULL DEFAULT 0',
+      },
+      indices: { sessions_by_activity: 'sessions (last_active DESC)' },
+    },
+    /** Key of a chat → its current session. */
+    conversations: { columns: { session_key: 'TEXT PRIMARY KEY', session_id: ofSession } },
+    messages: {
+      columns: {
+        id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+        session_id: ofSession,
+        turn_id: 'INTEGER',
+        /** Place in the transcript; null while a prompt waits in the queue. */
+        position: 'INTEGER',
+        role: 'TEXT NOT NULL',
+        content: "TEXT NOT NULL DEFAULT ''",
+        tool_calls: 'TEXT',
+        tool_call_id: 'TEXT',
+        tool_name: 'TEXT',
+        is_error: 'INTEGER NOT NULL DEFAULT 0',
+        reasoning: 'TEXT',
+        /** Null on an assistant row: it is being streamed. */
+        finish_reason: 'TEXT',
+        timestamp: 'INTEGER NOT NULL DEFAULT 0',
+        idempotency_key: 'TEXT',
+        surface: 'TEXT',
+        /** Who wrote it, in chats of several people. */
+        author: 'TEXT',
+        /** 0 = replaced by a later run of the same prompt; kept, not shown. */
+        active: 'INTEGER NOT NULL DEFAULT 1',
+        /** Deltas up to this event number are already in `content` of a streaming row. */
+        saved_seq: 'INTEGER NOT NULL DEFAULT 0',
+      },
+      constraints: ['UNIQUE (session_id, idempotency_key)'],
+      indices: {
+        messages_in_order: 'messages (session_id, position)',
+        messages_waiting: 'messages (session_id, id) WHERE position IS NULL',
+        messages_of_turn: 'messages (turn_id)',
+      },
+    },
+    turns: {
+      columns: {
+        id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+        session_id: ofSession,
+        /** The prompt. */
+        message_id: 'INTEGER NOT NULL',
+        /** `running`, `complete`, `interrupted`, `error`. */
+        status: 'TEXT NOT NULL',
+        /** Why it was interrupted: `user`, `drain`, `crash`, `store`. */
+        cause: 'TEXT',
+        assistant_id: 'INTEGER',
+        text: "TEXT NOT NULL DEFAULT ''",
+        error: 'TEXT',
+        usage: 'TEXT',
+        /** Set before the first tool starts: the turn must not be repeated by itself. */
+        tools_ran: 'INTEGER NOT NULL DEFAULT 0',
+        model: 'TEXT',
+        provider: 'TEXT',
+        surface: 'TEXT',
+        model_calls: 'INTEGER NOT NULL DEFAULT 0',
+        tool_calls: 'INTEGER NOT NULL DEFAULT 0',
+        started_at: 'INTEGER NOT NULL',
+        ended_at: 'INTEGER',
+      },
+      indices: { turns_of_message: 'turns (message_id)', turns_running: "turns (status) WHERE status = 'running'", turns_of_session: 'turns (session_id)' },
+    },
+    /** Idempotency keys of `turn.run`. */
+    runs: { columns: { idempotency_key: 'TEXT PRIMARY KEY', session_id: ofSession, message_id: 'INTEGER NOT NULL' } },
+    session_events: {
+      columns: {
+        session_id: ofSession,
+        seq: 'INTEGER NOT NULL',
+        turn_id: 'INTEGER',
+        type: 'TEXT NOT NULL',
+        payload: 'TEXT NOT NULL',
+        at: 'INTEGER NOT NULL',
+      },
+      constraints: ['PRIMARY KEY (session_id, seq)'],
+      indices: { events_of_turn: 'session_events (turn_id)' },
+    },
+    /** Process groups of tools that run now: killed at the next start when the worker died over them. */
+    tool_processes: { columns: { pgid: 'INTEGER PRIMARY KEY', start_time: 'INTEGER NOT NULL', boot_id: 'TEXT NOT NULL' } },
+  },
+};

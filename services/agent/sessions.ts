@@ -1,0 +1,99 @@
+/** Sessions as surfaces see them: rows of the list, the status bar, and the snapshot to draw one from nothing. */
+import { homedir } from 'node:os';
+import { statSync } from 'node:fs';
+import { AgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { isoTime } from '../../base/time.ts';
+import type { Message, SessionInfo, SessionRow, Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { WorkerContext } from '../worker.ts';
+import type { EventLog } from './events.ts';
+import { factsOf, type ModelDesk } from './models.ts';
+import type { SessionRecord, SessionSummary, Store } from './store.ts';
+import type { Transcripts } from './transcripts.ts';
+import type { Turns } from './turns.ts';
+
+export interface SessionParts {
+  context: WorkerContext;
+  store: Store;
+  transcripts: Transcripts;
+  events: EventLog;
+  turns: Turns;
+  desk: ModelDesk;
+}
+
+/** Errors: UNKNOWN_SESSION. */
+export function requireSession(store: Store, name: string): SessionRecord {
+  const session = store.findSession(name);
+  if (!session) throw new AgentError('UNKNOWN_SESSION', `there is no session "${name}"`, { fix: '`agent sessions list` shows them; a new one is made by session.create' });
+  return session;
+}
+
+export function infoOf({ context, desk }: Pick<SessionParts, 'context' | 'desk'>, session: SessionRecord, running: boolean): SessionInfo {
+  const { provider, model, scripted, warning } = factsOf(desk.resolve(session));
+  return {
+    model,
+    provider,
+    reasoning_effort: context.config().config.agent?.reasoning_effort ?? null,
+    scripted,
+    cwd: session.cwd,
+    tools: session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [],
+    running,
+    title: session.title,
+    version: context.release.version,
+    credential_warning: warning,
+  };
+}
+
+/** Taken between two events: nothing is in it twice and nothing is missing. */
+export function snapshotOf(parts: SessionParts, session: SessionRecord): Snapshot {
+  const { store, transcripts, events, turns } = parts;
+  const latest_seq = events.settle(session.id);
+  const working = turns.isRunning(session.id);
+  return {
+    session_id: session.id,
+    messages: recentMessages(transcripts, session.id),
+    status: working ? 'working' : 'idle',
+    inflight: turns.inflight(session.id),
+    queued: transcripts.queued(session.id).map(({ id, content }) => ({ id, text: content })),
+    open_requests: [],
+    pending_connection: null,
+    info: infoOf(parts, session, working),
+    latest_seq,
+    epoch: store.epoch,
+  };
+}
+
+/** Newest rows that fit into one answer. */
+export function recentMessages(transcripts: Transcripts, sessionId: string, { limit = limits.turn.historyRowsMax, beforeId }: { limit?: number | undefined; beforeId?: number | undefined } = {}): Message[] {
+  const rows = transcripts.history(sessionId, { limit, beforeId });
+  let chars = 0;
+  const tooFar = rows.findLastIndex((row) => (chars += row.content.length + (row.reasoning?.length ?? 0) + 200) > limits.turn.historyMaxChars);
+  return rows.slice(tooFar + 1);
+}
+
+export function rowOf(summary: SessionSummary, { turns, desk }: Pick<SessionParts, 'turns' | 'desk'>): SessionRow {
+  return {
+    id: summary.id,
+    source: summary.source,
+    title: summary.title,
+    model: factsOf(desk.resolve(summary)).model,
+    started_at: isoTime(summary.started_at),
+    last_active: isoTime(summary.last_active),
+    message_count: summary.message_count,
+    preview: summary.preview,
+    status: turns.isRunning(summary.id) ? 'working' : 'idle',
+  };
+}
+
+/** Where commands and relative paths start when nobody says otherwise. */
+export function defaultDirectory(context: WorkerContext): string {
+  return [homedir(), context.home.root].find(isDirectory) ?? '/';
+}
+
+/** Errors: BAD_REQUEST. */
+export function checkedDirectory(cwd: string): string {
+  if (isDirectory(cwd)) return cwd;
+  throw new AgentError('BAD_REQUEST', `cwd: there is no directory ${cwd}`, { field: 'cwd', fix: 'give the absolute path of an existing directory' });
+}
+
+const isDirectory = (path: string): boolean => path.startsWith('/') && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);

@@ -1,0 +1,376 @@
+/**
+ * Turns in progress and prompts in line. One turn a session, many sessions at once; a prompt is durable
+ * before anybody hears that it was accepted, and every turn ends with a recorded outcome and one
+ * `message.complete`. Knows nothing of sockets.
+ */
+import { systemPrompt } from '../../agent/context/systemPrompt.ts';
+import { isForeignName } from '../../agent/tools/foreign.ts';
+import { createTools, type SessionTools } from '../../agent/tools/registry.ts';
+import type { ToolResult, Transcript } from '../../agent/ports.ts';
+import { titleOf } from '../../agent/title.ts';
+import { runTurn, turnError, type TurnEnd } from '../../agent/turn.ts';
+import { AgentError, isAgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { errorFields } from '../../base/log.ts';
+import { abortReason, deferred, isoTime, within, type Deferred } from '../../base/time.ts';
+import type { Snapshot } from '../../ipc/contracts/rpc.ts';
+import { readText } from '../../state/config/load.ts';
+import type { WorkerContext } from '../worker.ts';
+import type { EventLog } from './events.ts';
+import type { ModelDesk } from './models.ts';
+import { completePayload, settleCutTurn } from './recover.ts';
+import type { SessionRecord, Store } from './store.ts';
+import type { Toolbox } from './toolbox.ts';
+import type { MessageRecord, NewPrompt, Transcripts, TurnCause } from './transcripts.ts';
+
+export interface TurnsParts {
+  context: WorkerContext;
+  store: Store;
+  transcripts: Transcripts;
+  events: EventLog;
+  desk: ModelDesk;
+  toolbox: Toolbox;
+  /** The status bar of a session, for `session_info`. */
+  info(session: SessionRecord, running: boolean): Record<string, unknown>;
+}
+
+interface Running {
+  id: number;
+  session: SessionRecord;
+  prompt: MessageRecord;
+  surface: string;
+  controller: AbortController;
+  startedAt: number;
+  /** The streaming answer, for snapshots and for a crash of the store. */
+  messageId: number;
+  text: string;
+  reasoning: string;
+  tools: Map<string, { tool_id: string; name: string; args: unknown }>;
+  ended: Deferred<void>;
+}
+
+export type Accepted = { status: 'streaming' | 'queued'; messageId: number };
+
+export class Turns {
+  #parts: TurnsParts;
+  #running = new Map<string, Running>();
+  /** Sessions with prompts that wait for a free place. */
+  #waiting = new Set<string>();
+  /** Those who wait for the end of a prompt's turn. */
+  #listeners = new Map<number, Deferred<void>>();
+  #draining = false;
+
+  constructor(parts: TurnsParts) {
+    this.#parts = parts;
+  }
+
+  // --- from outside ---
+
+  /**
+   * Stores a prompt and starts its turn, or leaves it in line. The same key gives the same answer again.
+   * `alongside` writes what must be true together with the prompt.
+   * Errors: DRAINING, BUSY, BAD_REQUEST, DISK_FULL; nothing is stored then.
+   */
+  submit(prompt: NewPrompt, alongside?: (messageId: number) => void): Accepted {
+    const { transcripts, events } = this.#parts;
+    const { sessionId } = prompt;
+    this.refuseWhenDraining();
+    if (prompt.text.length > limits.turn.promptMaxChars) {
+      throw new AgentError('BAD_REQUEST', `the prompt has ${prompt.text.length} characters; ${limits.turn.promptMaxChars} are accepted`, { field: 'text', fix: 'put long material into a file and name it' });
+    }
+    const known = prompt.idempotencyKey === undefined ? undefined : transcripts.promptByKey(sessionId, prompt.idempotencyKey);
+    if (known) return { status: known.position === null ? 'queued' : 'streaming', messageId: known.id };
+    if (transcripts.queued(sessionId).length >= limits.turn.queueMax) {
+      throw new AgentError('BUSY', `${limits.turn.queueMax} prompts wait in this session already`, { retryAfterMs: 5_000, fix: 'wait for the running turn, or interrupt it' });
+    }
+    const { messageId, started } = events.atomically(sessionId, () => {
+      const { id } = transcripts.addPrompt(prompt);
+      alongside?.(id);
+      if (this.#canStart(sessionId)) return { messageId: id, started: this.#begin(sessionId) };
+      this.#announceQueue(sessionId);
+      return { messageId: id, started: undefined };
+    });
+    if (started) this.#launch(started);
+    else if (this.#mode() === 'interrupt') this.interrupt(sessionId);
+    else this.#waiting.add(sessionId);
+    return { status: started ? 'streaming' : 'queued', messageId };
+  }
+
+  /** Starts what waits in a session, if it can. */
+  pump(sessionId: string): void {
+    if (!this.#canStart(sessionId)) {
+      if (!this.#draining && !this.#running.has(sessionId)) this.#waiting.add(sessionId);
+      return;
+    }
+    this.#waiting.delete(sessionId);
+    try {
+      const started = this.#parts.events.atomically(sessionId, () => this.#begin(sessionId));
+      if (started) this.#launch(started);
+    } catch (thrown) {
+      // It is tried again when another turn ends, at the next prompt, and at the next start.
+      this.#waiting.add(sessionId);
+      this.#parts.context.log.error('a waiting prompt could not be started', { session_id: sessionId, ...errorFields(thrown) });
+    }
+  }
+
+  /** Prompts that waited when the last worker ended. */
+  resumeQueues(): void {
+    for (const sessionId of this.#parts.transcripts.sessionsWithQueue()) this.pump(sessionId);
+  }
+
+  /** True when a turn was running. It ends at once; its tools are killed. */
+  interrupt(sessionId: string, reason = new AgentError('CANCELLED', 'interrupted by the user')): boolean {
+    const running = this.#running.get(sessionId);
+    running?.controller.abort(reason);
+    return running !== undefined;
+  }
+
+  /** Resolves when the prompt's turn has ended. Errors: DRAINING when the worker leaves first. */
+  ended(messageId: number): Promise<void> {
+    let listener = this.#listeners.get(messageId);
+    if (!listener) this.#listeners.set(messageId, (listener = deferred<void>()));
+    return listener.promise;
+  }
+
+  isRunning(sessionId: string): boolean {
+    return this.#running.has(sessionId);
+  }
+
+  /** Whether this prompt's turn runs right now. */
+  runs(messageId: number): boolean {
+    return [...this.#running.values()].some((running) => running.prompt.id === messageId);
+  }
+
+  inflight(sessionId: string): Snapshot['inflight'] {
+    const running = this.#running.get(sessionId);
+    if (!running) return null;
+    const { messageId, text, reasoning, tools, startedAt } = running;
+    return { message_id: messageId, text, reasoning, tools: [...tools.values()], started_at: isoTime(startedAt) };
+  }
+
+  /** For `worker.report`. */
+  active(): string[] {
+    return [...this.#running.values()].map(({ session, id }) => `turn ${id} of ${session.id}`);
+  }
+
+  refuseWhenDraining(): void {
+    if (this.#draining) throw new AgentError('DRAINING', 'the agent worker is on its way out and takes no new prompts', { retryAfterMs: 1_000, fix: 'send it again in a moment' });
+  }
+
+  /** Running turns go on until the signal; then they are interrupted. Waiting prompts stay for the next worker. */
+  async drain(signal: AbortSignal): Promise<{ interrupted: number }> {
+    this.#draining = true;
+    const all = Promise.all([...this.#running.values()].map((running) => running.ended.promise));
+    const outOfTime = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => outOfTime.resolve(), { once: true });
+    if (signal.aborted) outOfTime.resolve();
+    await Promise.race([all, outOfTime.promise]);
+    const late = [...this.#running.values()];
+    const leaving = new AgentError('DRAINING', 'the agent worker was restarted while it answered', { fix: 'send the message again' });
+    for (const running of late) running.controller.abort(leaving);
+    await within(all, { ms: limits.turn.toolStopMs, what: 'interrupting turns' }).catch(() => {});
+    for (const listener of this.#listeners.values()) listener.reject(leaving);
+    this.#listeners.clear();
+    return { interrupted: late.length };
+  }
+
+  /** The store refused an event: the turn cannot go on without losing text. */
+  storeFailed(sessionId: string, thrown: unknown): void {
+    const reason = isAgentError(thrown) ? thrown : new AgentError('INTERNAL', 'an event could not be stored', { cause: thrown });
+    this.interrupt(sessionId, reason);
+  }
+
+  /** Old events are about to go: the text that only they hold is saved in its row. */
+  saveProgress(sessionId: string, seq: number): void {
+    const running = this.#running.get(sessionId);
+    if (running && (running.text || running.reasoning)) this.#parts.transcripts.saveProgress(running.messageId, { text: running.text, reasoning: running.reasoning, seq });
+  }
+
+  // --- the life of a turn ---
+
+  #canStart(sessionId: string): boolean {
+    return !this.#draining && !this.#running.has(sessionId) && this.#running.size < limits.turn.parallelMax;
+  }
+
+  /** Inside a transaction: the first prompt in line becomes a running turn. */
+  #begin(sessionId: string): Running | undefined {
+    const { store, transcripts, events } = this.#parts;
+    const prompt = transcripts.queued(sessionId)[0];
+    if (!prompt) return undefined;
+    for (const stale of transcripts.runningTurns(sessionId)) {
+      settleCutTurn({ ...this.#parts, log: this.#parts.context.log }, stale, { code: 'DISK_FULL', message: 'the end of this turn could not be stored', fix: null });
+    }
+    const id = transcripts.startTurn(prompt);
+    const emit = (type: string, payload: Record<string, unknown>) => events.emit(sessionId, id, type, payload);
+    emit('prompt.accepted', { message_id: prompt.id, text: prompt.content, surface: prompt.surface ?? 'other' });
+    this.#announceQueue(sessionId);
+    let session = store.session(sessionId)!;
+    const title = session.title === null ? titleOf(prompt.content) : undefined;
+    if (title) {
+      store.setTitle(sessionId, title);
+      emit('session.title', { session_id: sessionId, title });
+      session = { ...session, title };
+    }
+    const surface = prompt.surface ?? 'other';
+    return { id, session, prompt, surface, controller: new AbortController(), startedAt: Date.now(), messageId: 0, text: '', reasoning: '', tools: new Map(), ended: deferred<void>() };
+  }
+
+  #launch(running: Running): void {
+    this.#running.set(running.session.id, running);
+    void this.#perform(running);
+  }
+
+  async #perform(running: Running): Promise<void> {
+    const { context, events } = this.#parts;
+    const { session, controller } = running;
+    let end: TurnEnd;
+    try {
+      end = await this.#engine(running);
+    } catch (thrown) {
+      if (!isAgentError(thrown)) context.log.error('a turn failed', { session_id: session.id, ...errorFields(thrown) });
+      const status = controller.signal.aborted ? 'interrupted' : 'error';
+      const error = controller.signal.aborted && causeOf(controller.signal) === 'user' ? null : turnError(thrown);
+      end = { status, messageId: null, text: running.text, error, usage: null, modelCalls: 0, toolCalls: 0 };
+    }
+    this.#finish(running, end);
+    this.#running.delete(session.id);
+    running.ended.resolve();
+    this.#listeners.get(running.prompt.id)?.resolve();
+    this.#listeners.delete(running.prompt.id);
+    this.#announceInfo(running, false);
+    events.broadcast('sessions.changed');
+    this.pump(session.id);
+    for (const waiting of this.#waiting) this.pump(waiting);
+    if (!this.#running.has(session.id)) events.rest(session.id);
+  }
+
+  async #engine(running: Running): Promise<TurnEnd> {
+    const { context, transcripts, desk, toolbox } = this.#parts;
+    const { id, surface, controller } = running;
+    const { signal } = controller;
+    const { config } = context.config();
+    const model = await desk.open(running.session);
+    transcripts.setModel(id, model);
+    const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, signal });
+    const tools = createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict) });
+    running.session = this.#pin(running, verdict.allowed.map((tool) => tool.name));
+    this.#announceInfo(running, true);
+    return runTurn({
+      model,
+      system: running.session.system_prompt ?? '',
+      tools,
+      transcript: this.#transcript(running, model.scripted),
+      events: { emit: (type, payload) => this.#emit(running, type, payload) },
+      signal,
+      iterationsMax: config.agent?.max_turns ?? limits.turn.iterationsMax,
+      reasoningEffort: config.agent?.reasoning_effort,
+    });
+  }
+
+  /** What the first turn of a session fixes for the later ones. Tools that came since are added at the end. */
+  #pin(running: Running, names: string[]): SessionRecord {
+    const { context, store, toolbox } = this.#parts;
+    const { session, surface } = running;
+    const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
+    const added = names.filter((name) => !pinned.includes(name));
+    if (session.tool_names === null || added.length > 0) store.pinTools(session.id, [...pinned, ...added]);
+    if (session.system_prompt === null) {
+      const prompt = systemPrompt({
+        soul: readText(context.paths.soul),
+        extra: context.config().config.agent?.system_prompt,
+        memory: toolbox.memory.read('memory'),
+        user: toolbox.memory.read('user'),
+        surface,
+        platform: session.platform ?? undefined,
+        cwd: session.cwd,
+        now: new Date(),
+      });
+      store.pinSystemPrompt(session.id, prompt);
+    }
+    return store.session(session.id) ?? session;
+  }
+
+  #transcript(running: Running, scripted: boolean): Transcript {
+    const { transcripts } = this.#parts;
+    const { id, session } = running;
+    return {
+      messages: () => transcripts.modelMessages(session.id, { withAuthors: !scripted }),
+      openAssistant: () => (running.messageId = transcripts.openAssistant(session.id, id)),
+      closeAssistant(messageId, end) {
+        transcripts.closeAssistant(messageId, end);
+        Object.assign(running, { text: '', reasoning: '' });
+      },
+      toolsStarting: () => transcripts.markToolsRan(id),
+      addToolResult: (call, result) => transcripts.addToolResult(session.id, id, call, result),
+    };
+  }
+
+  #emit(running: Running, type: string, payload: Record<string, unknown>): void {
+    this.#parts.events.emit(running.session.id, running.id, type, payload);
+    // After the event, so that what is pruned with it is never counted twice.
+    if (type === 'message.delta') running.text += String(payload.text);
+    else if (type === 'reasoning.delta') running.reasoning += String(payload.text);
+    else if (type === 'tool.start') running.tools.set(String(payload.tool_id), payload as never);
+    else if (type === 'tool.complete') running.tools.delete(String(payload.tool_id));
+  }
+
+  /** Row, outcome and last event, together. A store that refuses even that leaves the turn open; the next start of the session settles it. */
+  #finish(running: Running, end: TurnEnd): void {
+    const { context, transcripts, events } = this.#parts;
+    const { id, session, startedAt, controller } = running;
+    const payload = () => completePayload(end, Date.now() - startedAt);
+    const cause = end.status === 'interrupted' ? causeOf(controller.signal) : null;
+    try {
+      events.atomically(session.id, () => {
+        if (end.messageId === null) end = { ...end, messageId: this.#closeOpenRow(running, end.status) };
+        transcripts.finishTurn(id, end, cause);
+        events.emit(session.id, id, 'message.complete', payload());
+        events.turnEnded(session.id, id);
+      });
+      context.log.info('turn ended', { session_id: session.id, turn: id, status: end.status, model_calls: end.modelCalls, tool_calls: end.toolCalls, ...(end.error ? { code: end.error.code } : {}) });
+    } catch (thrown) {
+      context.log.error('the end of a turn could not be stored', { session_id: session.id, turn: id, ...errorFields(thrown) });
+      events.tell(session.id, 'message.complete', { ...payload(), status: 'error', error: turnError(thrown) });
+    }
+  }
+
+  /** Every turn leaves an assistant row that says how it ended, also one that failed before its first word. */
+  #closeOpenRow({ id, session, text, reasoning }: Running, finishReason: string): number {
+    const { transcripts } = this.#parts;
+    const open = transcripts.rowsOfTurn(id).findLast((row) => row.role === 'assistant' && row.finish_reason === null);
+    const messageId = open?.id ?? transcripts.openAssistant(session.id, id);
+    transcripts.closeAssistant(messageId, { text, reasoning, toolCalls: [], finishReason });
+    return messageId;
+  }
+
+  // --- announcements ---
+
+  #announceQueue(sessionId: string): void {
+    const queued = this.#parts.transcripts.queued(sessionId).map(({ id, content }) => ({ id, text: content }));
+    this.#parts.events.emit(sessionId, null, 'queue.updated', { queued });
+  }
+
+  #announceInfo({ id, session }: Running, running: boolean): void {
+    try {
+      this.#parts.events.emit(session.id, id, 'session_info', this.#parts.info(session, running));
+    } catch (thrown) {
+      this.#parts.context.log.warn('the state of a session could not be announced', { session_id: session.id, ...errorFields(thrown) });
+    }
+  }
+
+  #mode(): string {
+    return this.#parts.context.config().config.display?.busy_input_mode ?? 'queue';
+  }
+}
+
+function causeOf(signal: AbortSignal): TurnCause {
+  const reason = abortReason(signal);
+  const code = isAgentError(reason) ? reason.code : '';
+  return code === 'CANCELLED' ? 'user' : code === 'DRAINING' ? 'drain' : 'store';
+}
+
+/** A tool of an MCP server that the session does not have now: the broker or the server is down. */
+function brokerDown(name: string, { refused }: SessionTools): ToolResult | undefined {
+  if (!isForeignName(name) || refused.has(name)) return undefined;
+  return { text: `MCP_FAILED: ${name} is not available: its server is not connected, or no server offers it. \`agent mcp list\` shows the servers.`, isError: true };
+}
