@@ -331,5 +331,8 @@ export const limits = {
   chat: {
     /** Contract §4: a service started by `agent chat` leaves this long after its last client. */
     lingerMs: 600_000,
+    /** Prompts kept in the history of the terminal chat, and the longest that is worth keeping there. */
+    historyMax: 1_000,
+    historyEntryMaxChars: 10_000,
   },
 } as const;

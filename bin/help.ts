@@ -1,8 +1,9 @@
 /** Help texts, from the declarations of the commands. */
+import { painter } from '../base/paint.ts';
 import type { Command } from './command.ts';
 import type { TableEntry } from './commandTable.ts';
 import { globalOptions } from './parse.ts';
-import { painter, table } from './terminal.ts';
+import { table } from './terminal.ts';
 
 /** `agent --help`: every verb by group. */
 export function overview(entries: readonly TableEntry[]): string {

@@ -1,6 +1,7 @@
 /** A line on stderr while something takes more than two seconds, on a terminal only. */
 import { formatDuration } from '../base/time.ts';
-import { painter } from './terminal.ts';
+import { painter } from '../base/paint.ts';
+
 
 /** Below this nobody wonders whether it still works. */
 const QUIET_MS = 2_000;

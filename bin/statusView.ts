@@ -1,7 +1,8 @@
 /** The table of `agent status`, for people. */
 import { formatDuration } from '../base/time.ts';
+import type { Paint, Style } from '../base/paint.ts';
 import { isAlive, type Snapshot, type WorkerRow } from './snapshot.ts';
-import { bytesForPeople, table, type Paint, type Style } from './terminal.ts';
+import { bytesForPeople, table } from './terminal.ts';
 
 const stateStyle: Record<WorkerRow['state'], Style> = {
   ready: 'green',

@@ -4,19 +4,7 @@
  */
 import { AgentError, errnoOf, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
-
-const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36 } as const;
-export type Style = keyof typeof codes;
-export type Paint = (style: Style, text: string) => string;
-
-export function hasColour(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): boolean {
-  return stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-}
-
-export function painter(stream: { isTTY?: boolean }): Paint {
-  const on = hasColour(stream);
-  return (style, text) => (on ? `\u001b[${codes[style]}m${text}\u001b[${style === 'bold' || style === 'dim' ? 22 : 39}m` : text);
-}
+import { painter } from '../base/paint.ts';
 
 export const print = (text: string): void => void process.stdout.write(`${text}\n`);
 export const note = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -44,9 +32,14 @@ export function exitCodeOf(thrown: unknown): number {
 /** `agent: <what> — <what to do>`, or `{"error":{"code","message","fix"}}`. */
 export function printError(thrown: unknown, json: boolean): void {
   const error = isAgentError(thrown) ? thrown : new AgentError('INTERNAL', messageOf(thrown), { fix: 'this is a defect: AGENT_DEBUG=1 prints the stack' });
-  if (json) note(JSON.stringify({ error: { code: error.code, message: error.message, fix: error.fix ?? null } }));
-  else note(`${painter(process.stderr)('red', 'agent:')} ${error.message}${error.fix ? ` — ${error.fix}` : ''}`);
+  printProblem({ code: error.code, message: error.message, fix: error.fix ?? null }, json);
   if (process.env.AGENT_DEBUG === '1' && thrown instanceof Error) note(thrown.stack ?? '');
+}
+
+/** The same for what another process reported. */
+export function printProblem({ code, message, fix }: { code: string; message: string; fix: string | null }, json: boolean): void {
+  if (json) note(JSON.stringify({ error: { code, message, fix } }));
+  else note(`${painter(process.stderr)('red', 'agent:')} ${message}${fix ? ` — ${fix}` : ''}`);
 }
 
 /** Columns for people: pads by what is visible, leaves the last column alone. */

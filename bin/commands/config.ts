@@ -2,12 +2,13 @@
 import { stringify } from 'yaml';
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
+import { painter } from '../../base/paint.ts';
 import { getConfigValue, parseKeyPath, parseValue, setConfigValue } from '../../state/config/edit.ts';
 import { parseConfigText, readText } from '../../state/config/load.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { refuseSecret, requireKnownKey } from '../configKeys.ts';
-import { note, painter, print, printJson } from '../terminal.ts';
+import { note, print, printJson } from '../terminal.ts';
 
 const key: Argument = { name: 'key', summary: 'dotted path; a backslash makes a dot part of a name (providers.a\\.b.kind)' };
 const force: Option = { flags: '--force', summary: 'also a key that this version does not know' };

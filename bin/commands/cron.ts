@@ -3,9 +3,10 @@ import { limits } from '../../base/limits.ts';
 import { createJob, listJobs, listRuns, pauseJob, removeJob, resumeJob, runJob, type Job, type Run } from '../../ipc/contracts/cron.ts';
 import { openHome } from '../../state/home.ts';
 import { AgentError } from '../../base/errors.ts';
+import { painter, type Style } from '../../base/paint.ts';
 import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
-import { note, painter, print, printJson, table, type Style } from '../terminal.ts';
+import { note, print, printJson, table } from '../terminal.ts';
 
 const id: Argument = { name: 'job', summary: 'id, its unique beginning, or the exact name' };
 

@@ -1,6 +1,7 @@
 /** `agent gateway …`: the chat-platform gateway, supervised or in the foreground. */
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
+import { painter } from '../../base/paint.ts';
 import { platforms, type PlatformState } from '../../ipc/contracts/gateway.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import { listProfiles, openHome, type Home } from '../../state/home.ts';
@@ -12,7 +13,7 @@ import { parseLine, renderLine } from '../logs/line.ts';
 import { becomeWorker } from '../runWorker.ts';
 import { actOnSlot, slotOf } from '../slots.ts';
 import { readSnapshot, type WorkerRow } from '../snapshot.ts';
-import { note, painter, print, printJson, table } from '../terminal.ts';
+import { note, print, printJson, table } from '../terminal.ts';
 
 const later = (name: string, summary: string): Command => ({
   name,

@@ -2,6 +2,7 @@
 import { AgentError } from '../../base/errors.ts';
 import { levels, type Level } from '../../base/log.ts';
 import { parseDurationMs } from '../../base/time.ts';
+import { painter } from '../../base/paint.ts';
 import { manifest } from '../../services/manifest.ts';
 import { openHome } from '../../state/home.ts';
 import { logNames, logPath } from '../../state/logs.ts';
@@ -10,7 +11,7 @@ import { endOf, follow } from '../logs/follow.ts';
 import { jsonLine, parseLine, passes, renderLine, type LogFilter } from '../logs/line.ts';
 import { linesBackwards, rotatedFiles, tail } from '../logs/tail.ts';
 import { unknownName } from '../suggest.ts';
-import { note, painter, print } from '../terminal.ts';
+import { note, print } from '../terminal.ts';
 
 const LINES_DEFAULT = 50;
 const LINES_MAX = 1_000_000;

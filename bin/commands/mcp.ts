@@ -2,6 +2,7 @@
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
+import { painter } from '../../base/paint.ts';
 import { callTool, listServers, reload, testServer, type ServerState } from '../../ipc/contracts/mcp.ts';
 import { setConfigValue } from '../../state/config/edit.ts';
 import { parseConfigText, readText } from '../../state/config/load.ts';
@@ -11,7 +12,7 @@ import { jsonOption, listOption, textOption, type Argument, type Command, type I
 import { withWorker } from '../connect.ts';
 import { withProgress } from '../progress.ts';
 import { unknownName } from '../suggest.ts';
-import { note, painter, print, printJson, table } from '../terminal.ts';
+import { note, print, printJson, table } from '../terminal.ts';
 
 const server: Argument = { name: 'name', summary: 'name of the server in config.yaml' };
 /** Tool names are `mcp__<server>__<tool>`: a name must survive that. */

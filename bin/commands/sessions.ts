@@ -1,12 +1,13 @@
 /** `agent sessions list|show`: conversations, from the agent worker. */
 import { AgentError } from '../../base/errors.ts';
+import { painter } from '../../base/paint.ts';
 import { sessionHistory, sessionList, sessionResume, type Message, type SessionRow } from '../../ipc/contracts/rpc.ts';
 import type { Link } from '../../ipc/link.ts';
 import { openHome } from '../../state/home.ts';
 import { jsonOption, textOption, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { slotOf } from '../slots.ts';
-import { note, painter, print, printJson, table } from '../terminal.ts';
+import { note, print, printJson, table } from '../terminal.ts';
 
 export const command: Command = {
   name: 'sessions',

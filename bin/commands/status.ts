@@ -1,11 +1,12 @@
 /** `agent status`: the snapshot as a table or JSON. Calls nobody, loads next to nothing. */
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
+import { painter } from '../../base/paint.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
 import { allReady, readSnapshot, type Snapshot } from '../snapshot.ts';
 import { statusView } from '../statusView.ts';
-import { painter, print, printError, printJson } from '../terminal.ts';
+import { print, printError, printJson } from '../terminal.ts';
 
 /** A glance every second is what an eye follows; a read costs well under a millisecond. */
 const WATCH_MS = 1_000;

@@ -1,5 +1,6 @@
 /** `agent why <slot>`: the last abnormal end in a sentence, then the evidence. Works with everything down. */
 import { AgentError, isAgentError } from '../../base/errors.ts';
+import { painter } from '../../base/paint.ts';
 import { whySlot } from '../../ipc/contracts/supervisor.ts';
 import type { ResultOf } from '../../ipc/method.ts';
 import { openHome, type Home } from '../../state/home.ts';
@@ -8,7 +9,7 @@ import { withSupervisor } from '../connect.ts';
 import { knownSlots, slotOf } from '../slots.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { unknownName } from '../suggest.ts';
-import { note, painter, print, printJson } from '../terminal.ts';
+import { note, print, printJson } from '../terminal.ts';
 
 type Why = ResultOf<typeof whySlot>;
 

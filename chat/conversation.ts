@@ -1,0 +1,226 @@
+/**
+ * One conversation seen from a terminal: submits prompts to the agent worker and hands on its events in
+ * order, each once. Outlives the worker: it dials again and asks for what it missed (house, flow 1).
+ */
+import { AgentError, isAgentError } from '../base/errors.ts';
+import { uuid } from '../base/ids.ts';
+import { limits } from '../base/limits.ts';
+import { createClient, type Client } from '../ipc/client.ts';
+import * as rpc from '../ipc/contracts/rpc.ts';
+import { onNotice, type Link, type NoticeHandler } from '../ipc/link.ts';
+import type { ResultOf } from '../ipc/method.ts';
+
+type Payloads = rpc.EventPayloads;
+
+/** What a surface draws: the worker's events, and the state of the connection. */
+export type ChatEvent =
+  | { [T in keyof Payloads]: { type: T; payload: Payloads[T] } }[keyof Payloads]
+  | { type: 'connection.lost' }
+  | { type: 'connection.back'; missed: number }
+  /** Too much was missed to replay: this is how things stand now. */
+  | { type: 'connection.snapshot'; snapshot: rpc.Snapshot }
+  | { type: 'connection.failed'; error: unknown };
+
+export interface ConversationHost {
+  /** Dials the agent worker, waiting as long as one may take to start. */
+  dial(notices: NoticeHandler[], signal: AbortSignal): Promise<Link>;
+}
+
+export interface OpenOptions {
+  /** Id, exact title or `latest`; a new conversation otherwise. */
+  session?: string | undefined;
+  model?: string | undefined;
+  surface: 'cli' | 'tui';
+}
+
+/** Tries to reach a lost worker for this long: longer than its backoff takes to park it. */
+const RECONNECT_MS = 180_000;
+
+export class Conversation implements Disposable {
+  readonly #host: ConversationHost;
+  readonly #surface: OpenOptions['surface'];
+  readonly #leaving = new AbortController();
+  readonly #client: Client;
+  #listener: (event: ChatEvent) => void = () => {};
+  #sessionId: string | undefined;
+  #lastSeq = 0;
+  #epoch = '';
+  /** Live events wait here while missed ones are being fetched. */
+  #waiting: rpc.EventParams[] | undefined = [];
+  #wasConnected = false;
+  #reconnecting = false;
+  info!: rpc.SessionInfo;
+
+  private constructor(host: ConversationHost, surface: OpenOptions['surface']) {
+    this.#host = host;
+    this.#surface = surface;
+    this.#client = createClient(() => this.#connect());
+  }
+
+  /** Errors: UNKNOWN_SESSION, and those of the host's dial. */
+  static async open(host: ConversationHost, options: OpenOptions): Promise<{ conversation: Conversation; snapshot: rpc.Snapshot | undefined }> {
+    const conversation = new Conversation(host, options.surface);
+    try {
+      const snapshot = options.session === undefined ? await conversation.startNew(options.model) : await conversation.resume(options.session);
+      return { conversation, snapshot };
+    } catch (thrown) {
+      conversation[Symbol.dispose]();
+      throw thrown;
+    }
+  }
+
+  get sessionId(): string {
+    return this.#sessionId!;
+  }
+
+  /** One listener: the surface that draws. */
+  listen(listener: (event: ChatEvent) => void): void {
+    this.#listener = listener;
+  }
+
+  /** Leaves this conversation for a new one. */
+  async startNew(model?: string): Promise<undefined> {
+    this.#waiting = [];
+    const made = await this.#client.call(rpc.sessionCreate, { source: this.#surface, cwd: process.cwd(), ...(model === undefined ? {} : { model }) });
+    this.#enter(made.session_id, 0, made.info);
+    return undefined;
+  }
+
+  /** Leaves this conversation for another. Errors: UNKNOWN_SESSION. */
+  async resume(session: string): Promise<rpc.Snapshot> {
+    this.#waiting = [];
+    try {
+      const snapshot = await this.#client.call(rpc.sessionResume, { session_id: session }, { repeatForMs: limits.ipc.startingMs });
+      this.#epoch = snapshot.epoch;
+      this.#enter(snapshot.session_id, snapshot.latest_seq, snapshot.info);
+      return snapshot;
+    } catch (thrown) {
+      this.#flush();
+      throw thrown;
+    }
+  }
+
+  /** Answers when the prompt is stored; a worker that dies meanwhile is asked again, and stores it once. */
+  submit(text: string): Promise<ResultOf<typeof rpc.promptSubmit>> {
+    const params = { session_id: this.sessionId, text, idempotency_key: uuid(), surface: this.#surface };
+    return this.#client.call(rpc.promptSubmit, params, { repeatForMs: RECONNECT_MS });
+  }
+
+  async interrupt(): Promise<boolean> {
+    const { status } = await this.#client.call(rpc.sessionInterrupt, { session_id: this.sessionId });
+    return status === 'interrupted';
+  }
+
+  async list(limit: number): Promise<rpc.SessionRow[]> {
+    return (await this.#client.call(rpc.sessionList, { limit }, { repeatForMs: limits.ipc.startingMs })).sessions;
+  }
+
+  [Symbol.dispose](): void {
+    this.#leaving.abort(new AgentError('CANCELLED', 'the conversation is closed'));
+    this.#client[Symbol.dispose]();
+  }
+
+  #enter(sessionId: string, lastSeq: number, info: rpc.SessionInfo): void {
+    this.#sessionId = sessionId;
+    this.#lastSeq = lastSeq;
+    this.info = info;
+    this.#flush();
+  }
+
+  // --- connection ---
+
+  async #connect(): Promise<Link> {
+    const link = await this.#host.dial([onNotice(rpc.event, (event) => this.#receive(event))], this.#leaving.signal);
+    void link.closed.then(() => this.#lost());
+    if (this.#wasConnected && this.#sessionId) {
+      const missed = await this.#catchUp(link);
+      this.#listener({ type: 'connection.back', missed });
+    }
+    this.#wasConnected = true;
+    return link;
+  }
+
+  async #lost(): Promise<void> {
+    if (this.#leaving.signal.aborted || this.#reconnecting) return;
+    this.#reconnecting = true;
+    this.#waiting ??= [];
+    this.#listener({ type: 'connection.lost' });
+    await this.#reconnect();
+    this.#reconnecting = false;
+  }
+
+  async #reconnect(): Promise<void> {
+    const deadlineMs = performance.now() + RECONNECT_MS;
+    for (;;) {
+      try {
+        await this.#client.link();
+        return;
+      } catch (thrown) {
+        if (this.#leaving.signal.aborted) return;
+        if (performance.now() > deadlineMs || !isRetryable(thrown)) return this.#listener({ type: 'connection.failed', error: thrown });
+        await new Promise((resolve) => setTimeout(resolve, limits.ipc.redialMaxMs));
+      }
+    }
+  }
+
+  /** Replays what happened while nobody listened, or takes a snapshot where that is too much. Answers how much it was. */
+  async #catchUp(link: Link): Promise<number> {
+    const sessionId = this.sessionId;
+    this.#waiting ??= [];
+    const missed = await link.call(rpc.eventsSince, { session_id: sessionId, last_seen: this.#lastSeq });
+    const gap = missed.truncated || (this.#epoch !== '' && missed.epoch !== this.#epoch);
+    this.#epoch = missed.epoch;
+    if (gap) {
+      const snapshot = await link.call(rpc.sessionResume, { session_id: sessionId });
+      this.#lastSeq = snapshot.latest_seq;
+      this.info = snapshot.info;
+      this.#listener({ type: 'connection.snapshot', snapshot });
+    } else {
+      for (const event of missed.events) this.#deliver(event);
+    }
+    this.#flush();
+    return missed.events.length;
+  }
+
+  // --- events ---
+
+  #receive(event: rpc.EventParams): void {
+    if (event.type === 'gateway.ready') this.#epoch ||= String(event.payload.epoch ?? '');
+    if (this.#waiting) {
+      // Bounded: what overflows is fetched again by number.
+      if (this.#waiting.length < limits.turn.eventsMax) this.#waiting.push(event);
+      return;
+    }
+    if (event.session_id === this.#sessionId && event.seq !== null && event.seq > this.#lastSeq + 1) return this.#fillGap(event);
+    this.#deliver(event);
+  }
+
+  #fillGap(event: rpc.EventParams): void {
+    this.#waiting = [event];
+    this.#client
+      .link()
+      .then((link) => this.#catchUp(link))
+      // A lost connection catches up when it is back; any other failure must not hold up what follows.
+      .catch(() => this.#flush());
+  }
+
+  #flush(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const event of waiting) this.#deliver(event);
+  }
+
+  #deliver({ type, session_id, seq, payload }: rpc.EventParams): void {
+    if (session_id !== null && session_id !== this.#sessionId) return;
+    if (seq !== null) {
+      if (seq <= this.#lastSeq) return;
+      this.#lastSeq = seq;
+    }
+    if (type === 'session_info') this.info = payload as unknown as rpc.SessionInfo;
+    this.#listener({ type, payload } as ChatEvent);
+  }
+}
+
+/** A worker that is starting, restarting or draining comes back; a parked one or a service that is down does not. */
+const isRetryable = (thrown: unknown): boolean =>
+  isAgentError(thrown) && ['PEER_GONE', 'PEER_UNREACHABLE', 'DRAINING', 'TIMEOUT', 'START_FAILED', 'NO_SUPERVISOR'].includes(thrown.code);
