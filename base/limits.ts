@@ -25,6 +25,8 @@ export const limits = {
     sendQueueMaxBytes: 32 * MiB,
     /** Open connections one socket accepts; idle ones are cheap, runaway clients are not. */
     connectionsMax: 512,
+    /** Beyond that, callers who still get to hear why they are turned away. */
+    refusalsMax: 64,
     /** Contract §2: a longer path does not fit `sun_path` on every platform (104 on macOS). */
     socketPathMaxBytes: 100,
     /** Raised when a frame or the hello changes shape. */

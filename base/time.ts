@@ -62,7 +62,11 @@ export function within<T>(
   { ms, signal, what, clock = systemClock }: { ms: number; signal?: AbortSignal | undefined; what: string; clock?: Clock },
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    if (signal?.aborted) return reject(abortReason(signal));
+    if (signal?.aborted) {
+      // Nobody will look at it any more, so its failure must not count as unhandled.
+      promise.catch(() => {});
+      return reject(abortReason(signal));
+    }
     const finish = (settle: () => void) => {
       cancel();
       signal?.removeEventListener('abort', onAbort);

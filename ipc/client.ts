@@ -4,7 +4,7 @@
  */
 import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
-import { jitteredDelayMs, sleep } from '../base/time.ts';
+import { jitteredDelayMs, sleep, within } from '../base/time.ts';
 import type { CallOptions, Link } from './link.ts';
 import type { Method } from './method.ts';
 
@@ -22,18 +22,31 @@ export interface Client extends Disposable {
   readonly isOpen: boolean;
 }
 
-/** `connect` dials once; it should bound its own patience. */
+/** `connect` bounds its own patience by the start of a worker; this is the net below it. */
+const DIAL_MS = 2 * limits.ipc.startingMs;
+
+/** `connect` dials once; it should bound its own patience. Its signal aborts when the client is closed. */
 export function createClient(connect: (signal?: AbortSignal) => Promise<Link>): Client {
   let current: Link | undefined;
   let pending: Promise<Link> | undefined;
-  let closed = false;
+  const closing = new AbortController();
+
+  // One dial for all who wait; who stops waiting does not stop it for the others.
+  const redial = async (): Promise<Link> => {
+    try {
+      const link = await connect(closing.signal);
+      if (closing.signal.aborted) link.close();
+      return (current = link);
+    } finally {
+      pending = undefined;
+    }
+  };
 
   const link = async (signal?: AbortSignal): Promise<Link> => {
-    if (closed) throw new AgentError('CANCELLED', 'the client is closed');
+    closing.signal.throwIfAborted();
     if (current?.isOpen) return current;
-    pending ??= connect(signal).finally(() => (pending = undefined));
-    current = await pending;
-    return current;
+    pending ??= redial();
+    return within(pending, { ms: DIAL_MS, signal, what: 'the connection to another worker' });
   };
 
   const call: Client['call'] = async (method, params, { repeatForMs = 0, ...options } = {}) => {
@@ -43,7 +56,7 @@ export function createClient(connect: (signal?: AbortSignal) => Promise<Link>): 
         const open = await link(options.signal);
         return await open.call(method, params, options);
       } catch (thrown) {
-        if (!isTransport(thrown) || performance.now() >= deadlineMs || closed) throw thrown;
+        if (!isTransport(thrown) || performance.now() >= deadlineMs || closing.signal.aborted) throw thrown;
         await sleep(jitteredDelayMs(attempt, { baseMs: 2 * limits.ipc.redialMinMs, maxMs: limits.ipc.redialMaxMs }), options.signal);
       }
     }
@@ -56,7 +69,7 @@ export function createClient(connect: (signal?: AbortSignal) => Promise<Link>): 
       return current?.isOpen ?? false;
     },
     [Symbol.dispose]() {
-      closed = true;
+      closing.abort(new AgentError('CANCELLED', 'the client is closed'));
       current?.close();
     },
   };

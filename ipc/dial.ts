@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net';
 import { AgentError, errnoOf, errorTable, type ErrorCode } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
-import { sleep, within } from '../base/time.ts';
+import { abortReason, sleep, within } from '../base/time.ts';
 import { hello, HelloAnswer, type Hello } from './contracts/peer.ts';
 import { encodeFrame, FrameDecoder } from './frames.ts';
 import { Link, type Handler, type NoticeHandler } from './link.ts';
@@ -112,6 +112,7 @@ async function connectPatiently(path: string, { signal, startingMs = 0 }: DialOp
     try {
       return await connectOnce(path, signal);
     } catch (thrown) {
+      if (signal?.aborted) throw abortReason(signal);
       const leftMs = deadlineMs - performance.now();
       if (!NOT_YET.has(errnoOf(thrown) ?? '') || leftMs <= 0) {
         throw new AgentError('PEER_UNREACHABLE', `nothing answers at ${path}`, { cause: thrown, facts: { errno: errnoOf(thrown) } });
@@ -128,7 +129,7 @@ function connectOnce(path: string, signal: AbortSignal | undefined): Promise<Soc
       socket.destroy();
       reject(thrown);
     };
-    const onAbort = () => fail(signal!.reason as Error);
+    const onAbort = () => fail(abortReason(signal!) as Error);
     socket.once('error', fail);
     socket.once('connect', () => {
       socket.off('error', fail);

@@ -7,6 +7,7 @@ import {
   CancellationTokenSource,
   createMessageConnection,
   type CancellationToken,
+  ErrorCodes,
   type MessageConnection,
   ResponseError,
 } from 'vscode-jsonrpc/node';
@@ -65,6 +66,8 @@ export class Link {
   readonly closed: Promise<unknown>;
   #socket: Socket;
   #connection: MessageConnection;
+  #writer: FrameWriter;
+  #refuseUnknown = (name: string): AgentError => new AgentError('METHOD_NOT_FOUND', `unknown method ${name}`);
   #handlers = new Map<string, Handler>();
   #notices = new Map<string, NoticeHandler>();
   #running = new Set<AbortController>();
@@ -83,7 +86,8 @@ export class Link {
       this.#connection.dispose();
       ended.resolve(reason);
     });
-    this.#connection = createMessageConnection(new FrameReader(socket), new FrameWriter(socket), silent);
+    this.#writer = new FrameWriter(socket);
+    this.#connection = createMessageConnection(new FrameReader(socket), this.#writer, silent);
     this.#connection.onRequest((name: string, params: unknown, token: CancellationToken) => this.#answer(name, params, token));
     this.#connection.onNotification((name: string, params: unknown) => this.#receive(name, params));
     this.#connection.onError(() => {});
@@ -120,6 +124,11 @@ export class Link {
 
   handle(...handlers: Handler[]): void {
     for (const handler of handlers) this.#handlers.set(handler.method.name, handler);
+  }
+
+  /** What to answer to a method that nobody handles. */
+  onUnknown(refuse: (name: string) => AgentError): void {
+    this.#refuseUnknown = refuse;
   }
 
   on(...handlers: NoticeHandler[]): void {
@@ -175,9 +184,7 @@ export class Link {
 
   async #answer(name: string, params: unknown, token: CancellationToken): Promise<unknown> {
     const handler = this.#handlers.get(name);
-    if (!handler) {
-      return new ResponseError(errorTable.METHOD_NOT_FOUND.rpc, `unknown method ${name}`, { code: 'METHOD_NOT_FOUND' });
-    }
+    if (!handler) return toResponseError(this.#refuseUnknown(name));
     const controller = new AbortController();
     token.onCancellationRequested(() => controller.abort(new AgentError('CANCELLED', `${name} was cancelled by the caller`)));
     this.#running.add(controller);
@@ -212,7 +219,9 @@ export class Link {
           ...(data.facts && typeof data.facts === 'object' ? { facts: data.facts as Record<string, unknown> } : {}),
         });
       }
-      if (thrown.code === errorTable.METHOD_NOT_FOUND.rpc) return new AgentError('METHOD_NOT_FOUND', thrown.message);
+      const code: number = thrown.code;
+      if (code === ErrorCodes.MessageWriteError && this.#writer.refusal) return this.#writer.refusal;
+      if (code === errorTable.METHOD_NOT_FOUND.rpc) return new AgentError('METHOD_NOT_FOUND', thrown.message);
     }
     if (!this.#open || this.#socket.destroyed) {
       return new AgentError('PEER_GONE', `${this.peer.slot} ended before it answered ${name}`, { cause: thrown });

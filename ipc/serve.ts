@@ -3,15 +3,21 @@
  * file that appears only when it serves and is never stolen from a living owner.
  */
 import { timingSafeEqual } from 'node:crypto';
-import { chmodSync, mkdirSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
-import { dirname } from 'node:path';
-import { AgentError, errnoOf } from '../base/errors.ts';
-import { digest, hexId } from '../base/ids.ts';
+import { rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { AgentError } from '../base/errors.ts';
+import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
+import { sleep, within } from '../base/time.ts';
+import { bindSocket, fileAt, isSameFile } from './bind.ts';
 import { hello, type Hello } from './contracts/peer.ts';
 import { dial } from './dial.ts';
 import { handle, Link, type Handler, type NoticeHandler } from './link.ts';
+
+/** A listener that hangs up this often in a row without a hello is someone else's. */
+const HANG_UPS_MAX = 20;
+/** A link that is closed ends within a second by itself. */
+const CLOSE_MS = 2_000;
 
 export interface ServeOptions {
   path: string;
@@ -36,19 +42,21 @@ export interface SocketServer extends AsyncDisposable {
 
 /** Errors: ALREADY_RUNNING when a living process serves that path, HOME_UNUSABLE when it cannot be made. */
 export async function serve(options: ServeOptions): Promise<SocketServer> {
-  await refuseIfAlive(options);
   const links = new Set<Link>();
-  let sockets = 0;
+  /** Connected, but not yet with a hello. */
+  const strangers = new Set<Link>();
   const server = createServer((socket) => {
-    sockets++;
-    socket.once('close', () => sockets--);
-    if (sockets > limits.ipc.connectionsMax) return refuseConnection(socket);
-    greet(socket, options, links);
+    const connections = links.size + strangers.size;
+    if (connections >= limits.ipc.connectionsMax + limits.ipc.refusalsMax) return void socket.destroy();
+    const full = connections >= limits.ipc.connectionsMax;
+    const link = greet(socket, { options, links, strangers, full });
+    strangers.add(link);
+    void link.closed.then(() => (links.delete(link), strangers.delete(link)));
   });
-  const inode = await bindAtomically(server, options.path);
+  const ownFile = await bindSocket(server, options.path, () => refuseIfAlive(options));
   const stopListening = () => {
     if (!server.listening) return;
-    if (statSync(options.path, { throwIfNoEntry: false })?.ino === inode) rmSync(options.path, { force: true });
+    if (isSameFile(fileAt(options.path), ownFile)) rmSync(options.path, { force: true });
     server.close();
   };
   return {
@@ -57,29 +65,44 @@ export async function serve(options: ServeOptions): Promise<SocketServer> {
     stopListening,
     async [Symbol.asyncDispose]() {
       stopListening();
-      for (const link of links) link.close();
-      await Promise.all([...links].map((link) => link.closed));
+      for (const link of strangers) link.destroy();
+      const open = [...links];
+      for (const link of open) link.close();
+      // A closing link does not hold the event loop; this wait does, so that the process does not end in it.
+      await within(Promise.all(open.map((link) => link.closed)), { ms: CLOSE_MS, what: 'closing the connections' }).catch(() => {});
     },
   };
 }
 
-function greet(socket: Socket, options: ServeOptions, links: Set<Link>): void {
+interface Greeting {
+  options: ServeOptions;
+  links: Set<Link>;
+  strangers: Set<Link>;
+  /** As many are served as may be: this one learns so and goes. */
+  full: boolean;
+}
+
+function greet(socket: Socket, { options, links, strangers, full }: Greeting): Link {
   const link = new Link(socket, { slot: 'unknown', pid: 0, code: '', relay: false });
   const late = setTimeout(() => link.destroy(), limits.ipc.helloMs);
-  void link.closed.then(() => {
-    clearTimeout(late);
-    links.delete(link);
-  });
+  void link.closed.then(() => clearTimeout(late));
+  const turnAway = (refusal: AgentError): AgentError => {
+    // After the answer has gone out.
+    setImmediate(() => link.close());
+    return refusal;
+  };
+  link.onUnknown((name) => turnAway(new AgentError('BAD_TOKEN', `${name} came before the hello`)));
   link.handle(
     handle(hello, (said) => {
       clearTimeout(late);
-      const refusal = refuseHello(said, options);
-      if (refusal) {
-        setImmediate(() => link.close());
-        throw refusal;
-      }
-      link.peer = { slot: said.slot, pid: said.pid, code: said.code, relay: said.relay ?? false };
+      const refusal = full ? tooMany(options) : refuseHello(said, options);
+      if (refusal) throw turnAway(refusal);
+      strangers.delete(link);
       links.add(link);
+      link.peer = { slot: said.slot, pid: said.pid, code: said.code, relay: said.relay ?? false };
+      link.onUnknown((name) => new AgentError('METHOD_NOT_FOUND', `unknown method ${name}`));
+      // Who a link is, is said once: a second hello could lift the bounds of a relay.
+      link.handle(handle(hello, () => Promise.reject(new AgentError('PROTOCOL_MISMATCH', 'the hello was said already'))));
       const open = said.relay ? options.handlers.filter((h) => options.relayMethods?.has(h.method.name)) : options.handlers;
       link.handle(...open);
       if (!said.relay) link.on(...(options.notices ?? []));
@@ -89,6 +112,14 @@ function greet(socket: Socket, options: ServeOptions, links: Set<Link>): void {
       return { protocol: limits.ipc.protocol, slot, pid: process.pid, code, nonce };
     }),
   );
+  return link;
+}
+
+function tooMany({ slot }: ServeOptions): AgentError {
+  return new AgentError('TOO_MANY_CONNECTIONS', `${slot} already holds ${limits.ipc.connectionsMax} connections`, {
+    retryAfterMs: 1_000,
+    fix: 'close clients that are no longer needed, or repeat in a moment',
+  });
 }
 
 function refuseHello(said: Hello, { token }: ServeOptions): AgentError | undefined {
@@ -103,52 +134,21 @@ function refuseHello(said: Hello, { token }: ServeOptions): AgentError | undefin
   return undefined;
 }
 
-function refuseConnection(socket: Socket): void {
-  socket.on('error', () => {});
-  socket.end();
-  socket.destroySoon();
-}
-
-/** A path with a living listener is never taken over. */
+/** A path with a living listener is never taken over. Returns when nobody listens there. Errors: ALREADY_RUNNING. */
 async function refuseIfAlive({ path, token, slot }: ServeOptions): Promise<void> {
-  try {
-    const link = await dial(path, { token, slot });
-    const { pid } = link.peer;
-    link.destroy();
-    throw new AgentError('ALREADY_RUNNING', `${slot} already runs as process ${pid}`, { facts: { pid } });
-  } catch (thrown) {
-    const code = (thrown as AgentError).code;
-    if (code === 'PEER_UNREACHABLE' || code === 'PEER_GONE') return;
-    if (code === 'TIMEOUT' || code === 'BAD_TOKEN' || code === 'PROTOCOL_MISMATCH') {
-      throw new AgentError('ALREADY_RUNNING', `another process listens at ${path}`, { cause: thrown });
-    }
-    throw thrown;
-  }
-}
-
-/** Binds under a temporary name and renames, so the path never points at a socket that does not serve. */
-async function bindAtomically(server: Server, path: string): Promise<number> {
-  const temporary = `${path}.${hexId(4)}`;
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(temporary, resolve);
-    });
-    chmodSync(temporary, 0o600);
-    const { ino } = statSync(temporary);
-    renameSync(temporary, path);
-    return ino;
-  } catch (cause) {
-    server.close();
+  for (let tries = 1; ; tries++) {
     try {
-      unlinkSync(temporary);
-    } catch {
-      // it was never made
+      const link = await dial(path, { token, slot });
+      const { pid } = link.peer;
+      link.destroy();
+      throw new AgentError('ALREADY_RUNNING', `${slot} already runs as process ${pid}`, { facts: { pid } });
+    } catch (thrown) {
+      const { code, facts } = thrown as AgentError;
+      if (code === 'ALREADY_RUNNING') throw thrown;
+      // Only a refused connection proves that nobody is there; who hangs up may be leaving, or a stranger.
+      if (code === 'PEER_UNREACHABLE' && (facts?.errno === 'ECONNREFUSED' || facts?.errno === 'ENOENT')) return;
+      if (code !== 'PEER_GONE' || tries >= HANG_UPS_MAX) throw new AgentError('ALREADY_RUNNING', `another process listens at ${path}`, { cause: thrown });
+      await sleep(limits.ipc.redialMinMs);
     }
-    throw new AgentError('HOME_UNUSABLE', `cannot make the socket ${path} (${errnoOf(cause) ?? cause})`, {
-      cause,
-      fix: `check that ${dirname(path)} exists, is writable and has room`,
-    });
   }
 }
