@@ -4,6 +4,7 @@
  */
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
+import { coalesced } from '../../base/coalesce.ts';
 import { limits } from '../../base/limits.ts';
 import * as contract from '../../ipc/contracts/cron.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
@@ -222,21 +223,4 @@ function requireJob(store: CronStore, text: string): JobRow {
     throw new AgentError('UNKNOWN_JOB', `"${text}" means more than one job: ${found.map(({ id, name }) => `${id} (${name})`).join(', ')}`, { fix: 'write the id' });
   }
   return job;
-}
-
-/** Calls at most once per turn of the loop, however often it is asked. */
-function coalesced(run: () => void): (() => void) & { cancel(): void } {
-  let pending: NodeJS.Immediate | undefined;
-  const call = () => {
-    pending ??= setImmediate(() => {
-      pending = undefined;
-      run();
-    });
-  };
-  return Object.assign(call, {
-    cancel() {
-      clearImmediate(pending);
-      pending = setImmediate(() => {});
-    },
-  });
 }

@@ -1,0 +1,146 @@
+/**
+ * IRC (irc-framework): rooms and direct messages on one server. Its settings, what counts as a message
+ * for us, and how a text becomes lines; the wire is ircConnection.ts. NOTICEs are never answered, as
+ * the protocol asks of programs.
+ */
+import { z } from 'zod';
+import type { IrcMessageEvent } from 'irc-framework';
+import { AgentError } from '../../../base/errors.ts';
+import { limits } from '../../../base/limits.ts';
+import { sleep } from '../../../base/time.ts';
+import { checked } from '../../../ipc/link.ts';
+import { SendError, type Adapter, type AdapterHost } from '../adapter.ts';
+import { splitMessage, utf8Bytes } from '../messageText.ts';
+import { IrcConnection } from './ircConnection.ts';
+
+const Settings = z.looseObject({
+  host: z.string().min(1).default('127.0.0.1'),
+  port: z.number().int().min(1).max(65_535).optional(),
+  tls: z.boolean().default(false),
+  /** False accepts any certificate. */
+  tls_verify: z.boolean().default(true),
+  nick: z.string().regex(/^[^\s\0:@!*,?.#&+~%]+$/, 'it must be an IRC nick without spaces').default('agent'),
+  realname: z.string().optional(),
+  channels: z.array(z.string()).default([]),
+  require_mention: z.boolean().default(false),
+});
+type Settings = z.infer<typeof Settings>;
+
+/** RFC 1459: a line as the server passes it on, with the sender's mask and the line end. */
+const LINE_MAX_BYTES = 512;
+/** `:nick!user@host ` at its longest: 30 + 11 + 63 and the signs between. */
+const MASK_MAX_BYTES = 108;
+/** Room kept for the mark of a resend. */
+const MARK_MAX_BYTES = 24;
+
+export const createIrcAdapter = (host: AdapterHost): Adapter => new IrcAdapter(host);
+
+class IrcAdapter implements Adapter {
+  readonly #host: AdapterHost;
+  #settings!: Settings;
+  #password: string | undefined;
+  #connection: IrcConnection | undefined;
+
+  constructor(host: AdapterHost) {
+    this.#host = host;
+  }
+
+  provision({ settings, secrets }: Parameters<Adapter['provision']>[0]): void {
+    this.#settings = checked(Settings, settings, 'CONFIG_INVALID', 'platforms.irc');
+    this.#password = secrets.get('IRC_PASSWORD');
+  }
+
+  validate(): void {
+    const wrong = this.#settings.channels.find((channel) => !/^[#&+!][^\s,\0\x07:]{1,199}$/.test(channel));
+    if (wrong !== undefined) throw new AgentError('CONFIG_INVALID', `platforms.irc.channels: "${wrong}" is no channel`, { fix: 'write names like "#room", in quotes' });
+  }
+
+  async connect(signal: AbortSignal): Promise<IrcConnection> {
+    const { host, port, tls, tls_verify, nick, realname, channels } = this.#settings;
+    this.#connection?.close();
+    const connection = new IrcConnection({
+      options: {
+        host,
+        port: port ?? (tls ? 6697 : 6667),
+        tls,
+        rejectUnauthorized: tls_verify,
+        nick,
+        username: nick.slice(0, 10),
+        gecos: realname ?? nick,
+        ...(this.#password ? { password: this.#password } : {}),
+      },
+      channels,
+      onMessage: (event, kind) => this.#receive(event, kind),
+      onJoined: () => this.#host.readinessChanged(),
+      onRefused: (channel, why) => void this.#enterLater(connection, channel, why, signal),
+    });
+    this.#connection = connection;
+    await connection.open(signal);
+    return connection;
+  }
+
+  /** A room we are in; a room we could enter, or a person: whenever we are connected. */
+  isReady(chat: string): boolean {
+    const connection = this.#connection;
+    if (!connection?.isOpen) return false;
+    return connection.isJoined(chat) || !this.#settings.channels.some((channel) => channel.toLowerCase() === chat);
+  }
+
+  split(chat: string, text: string): string[] {
+    const room = LINE_MAX_BYTES - 2 - MASK_MAX_BYTES - MARK_MAX_BYTES - utf8Bytes(`PRIVMSG ${chat} :`);
+    const lines = text
+      .split(/\r\n|\r|\n/)
+      // A line cannot be empty, and a fence says nothing where every line stands alone.
+      .filter((line) => line.trim() !== '' && !/^\s*```\w*\s*$/.test(line))
+      .flatMap((line) => splitMessage(line.replaceAll('\0', ''), { max: room, size: utf8Bytes }));
+    const rest = lines.length - limits.gateway.ircLinesMax;
+    return rest <= 0 ? lines : [...lines.slice(0, limits.gateway.ircLinesMax - 1), `… (${rest + 1} more lines)`];
+  }
+
+  async send(chat: string, part: string, signal: AbortSignal): Promise<void> {
+    const connection = this.#connection;
+    if (!connection?.isOpen) throw new SendError('transient', 'not connected');
+    if (/^[#&+!]/.test(chat)) await connection.join(chat, signal);
+    await connection.send(chat, part, signal);
+  }
+
+  async cleanup(): Promise<void> {
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  #receive({ nick, ident, hostname, target, message, tags, time, account }: IrcMessageEvent, kind: 'privmsg' | 'action'): void {
+    const isRoom = /^[#&+!]/.test(target);
+    const said = isRoom ? this.#addressed(message) : message.trim();
+    if (said === undefined || said === '') return;
+    this.#host.receive({
+      chat: (isRoom ? target : nick).toLowerCase(),
+      chatType: isRoom ? 'group' : 'dm',
+      user: nick,
+      identities: [nick, `${nick}!${ident}@${hostname}`, ...(account ? [account] : [])],
+      text: kind === 'action' ? `* ${nick} ${said}` : said,
+      messageId: tags.msgid ?? null,
+      at: time ?? Date.now(),
+    });
+  }
+
+  /** The text without our name in front; undefined when we have to be named and are not. */
+  #addressed(message: string): string | undefined {
+    const nick = RegExp.escape(this.#connection?.nick ?? this.#settings.nick);
+    const leading = new RegExp(`^@?${nick}\\s*[:,]?\\s+|^@?${nick}[:,]`, 'i').exec(message);
+    if (leading) return message.slice(leading[0].length).trim();
+    const named = new RegExp(`(?<![\\w-])@?${nick}(?![\\w-])`, 'i').test(message);
+    return !this.#settings.require_mention || named ? message.trim() : undefined;
+  }
+
+  /** Kicked or not let in: try again at a polite pace as long as this connection lives. */
+  async #enterLater(connection: IrcConnection, channel: string, why: string, signal: AbortSignal): Promise<void> {
+    this.#host.log.warn(`irc: cannot be in ${channel}: ${why}; trying again`);
+    for (let pauseMs = limits.gateway.reconnectMinMs * 5; ; pauseMs = Math.min(pauseMs * 2, limits.gateway.reconnectMaxMs)) {
+      await Promise.race([sleep(pauseMs, signal).catch(() => {}), connection.closed]);
+      if (signal.aborted || !connection.isOpen || connection.isJoined(channel)) return;
+      const entered = await connection.join(channel, signal).then(() => true, () => false);
+      if (entered) return;
+    }
+  }
+}

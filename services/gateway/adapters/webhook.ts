@@ -1,0 +1,241 @@
+/**
+ * Webhooks as a platform: `POST /webhooks/<route>` makes a prompt from the payload; its answer goes
+ * where the route says. Order of a request: route, method, size, authenticity, rate, parse, store,
+ * 202. Loopback unless every route is authenticated. What a payload says is untrusted, signed or not.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { z } from 'zod';
+import { AgentError, errnoOf, messageOf } from '../../../base/errors.ts';
+import { uuid } from '../../../base/ids.ts';
+import { limits } from '../../../base/limits.ts';
+import { checked } from '../../../ipc/link.ts';
+import { SendError, type Adapter, type AdapterHost, type Connection } from '../adapter.ts';
+import { deliveryIdOf, INSECURE_NO_AUTH, isAuthentic, MinuteRate } from './webhookAuth.ts';
+import { fillTemplate } from './webhookTemplate.ts';
+
+const RouteSettings = z.looseObject({
+  prompt: z.string().min(1).default('{__raw__}'),
+  /** `local` and `none`: the turn runs, its answer stays in the session. */
+  deliver: z.string().default('none'),
+  /** `${NAME}` from `.env`; without one WEBHOOK_SECRET counts. */
+  secret: z.string().optional(),
+});
+const Settings = z.looseObject({
+  host: z.string().default('127.0.0.1'),
+  port: z.number().int().min(0).max(65_535).default(8_644),
+  routes: z.record(z.string().regex(/^[\w.-]{1,64}$/, 'a route is named with letters, digits, dots and dashes'), RouteSettings).default({}),
+});
+type Settings = z.infer<typeof Settings>;
+
+interface Route {
+  name: string;
+  prompt: string;
+  deliver: string;
+  secret: string | undefined;
+  rate: MinuteRate;
+  /** Refused attempts: guessing a secret is bounded as well. */
+  refusals: MinuteRate;
+}
+
+export const createWebhookAdapter = (host: AdapterHost): Adapter => new WebhookAdapter(host);
+
+class WebhookAdapter implements Adapter {
+  readonly #host: AdapterHost;
+  #settings!: Settings;
+  #routes = new Map<string, Route>();
+  #server: Server | undefined;
+
+  constructor(host: AdapterHost) {
+    this.#host = host;
+  }
+
+  provision({ settings, secrets }: Parameters<Adapter['provision']>[0]): void {
+    this.#settings = checked(Settings, settings, 'CONFIG_INVALID', 'platforms.webhook');
+    for (const [name, { prompt, deliver, secret }] of Object.entries(this.#settings.routes)) {
+      this.#routes.set(name, {
+        name,
+        prompt,
+        deliver,
+        secret: secret ?? secrets.get('WEBHOOK_SECRET'),
+        rate: new MinuteRate(limits.gateway.webhookPerMinute),
+        refusals: new MinuteRate(limits.gateway.webhookPerMinute),
+      });
+    }
+  }
+
+  validate(): void {
+    const { host } = this.#settings;
+    for (const route of this.#routes.values()) {
+      const at = `platforms.webhook.routes.${route.name}`;
+      if (!route.secret || /\$\{\w+\}/.test(route.secret)) {
+        throw new AgentError('CONFIG_INVALID', `${at} has no secret`, {
+          fix: `set WEBHOOK_SECRET in .env, or secret: \${NAME} at the route; secret: ${INSECURE_NO_AUTH} lets anybody on this machine in`,
+        });
+      }
+      if (route.secret === INSECURE_NO_AUTH && !isLoopback(host)) {
+        throw new AgentError('CONFIG_INVALID', `${at} is open to anybody and ${host} is no loopback address`, { fix: 'give the route a secret, or listen on 127.0.0.1' });
+      }
+      if (!isNowhere(route.deliver) && !this.#host.target(route.deliver)) {
+        throw new AgentError('CONFIG_INVALID', `${at}.deliver: nothing answers to "${route.deliver}"`, { fix: 'write none, or a configured platform and chat such as "irc:#room"' });
+      }
+    }
+  }
+
+  async connect(signal: AbortSignal): Promise<Connection> {
+    await this.cleanup();
+    const { host, port } = this.#settings;
+    const server = createServer((request, response) => void this.#answer(request, response));
+    server.requestTimeout = limits.gateway.webhookRequestMs;
+    server.headersTimeout = limits.gateway.webhookRequestMs;
+    server.maxConnections = limits.gateway.webhookConnectionsMax;
+    this.#server = server;
+    const closed = new Promise<Error>((resolve) => server.once('close', () => resolve(new AgentError('PLATFORM_DOWN', 'the webhook server was closed'))));
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (thrown) => reject(listenError(thrown, host, port)));
+      server.listen({ host, port, signal }, resolve);
+    });
+    this.#host.log.info(`webhook: listening on http://${host}:${(server.address() as AddressInfo).port}/webhooks/`, { routes: [...this.#routes.keys()] });
+    return { closed };
+  }
+
+  isReady(): boolean {
+    return false;
+  }
+
+  split(_chat: string, text: string): string[] {
+    return [text];
+  }
+
+  async send(): Promise<void> {
+    throw new SendError('permanent', 'the webhook platform only receives');
+  }
+
+  async cleanup(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (!server?.listening) return;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeIdleConnections();
+      setTimeout(() => server.closeAllConnections(), 500).unref();
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      await this.#take(request, response);
+    } catch (thrown) {
+      if (thrown instanceof HttpProblem) return sendProblem(response, thrown);
+      this.#host.log.error(`webhook: ${request.url}: ${messageOf(thrown)}`);
+      sendProblem(response, new HttpProblem(503, 'Not stored', 'the message could not be stored; send it again', 10));
+    }
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const name = /^\/webhooks\/([\w.-]+)\/?(?:\?.*)?$/.exec(request.url ?? '')?.[1];
+    const route = name === undefined ? undefined : this.#routes.get(name);
+    if (!route) throw new HttpProblem(404, 'Unknown route', `there is no webhook route here: ${(request.url ?? '').split('?')[0]}`);
+    if (request.method !== 'POST') throw new HttpProblem(405, 'Method not allowed', 'a webhook is delivered with POST', undefined, { allow: 'POST' });
+    const body = await readBody(request);
+    const nowMs = Date.now();
+    const blockedMs = route.refusals.waitMs(nowMs);
+    if (blockedMs > 0) throw tooMany(blockedMs);
+    if (!isAuthentic(route.secret, request.headers, body)) {
+      route.refusals.take(nowMs);
+      throw new HttpProblem(401, 'Not authentic', `the signature or the secret is missing or wrong for ${route.name}`);
+    }
+    const waitMs = route.rate.take(nowMs);
+    if (waitMs > 0) throw tooMany(waitMs);
+    const raw = body.toString('utf8');
+    const payload = parsePayload(raw, request.headers['content-type'] ?? '');
+    this.#store(route, { payload, raw, deliveryId: deliveryIdOf(request.headers) ?? uuid(), nowMs }, response);
+  }
+
+  #store(route: Route, { payload, raw, deliveryId, nowMs }: { payload: unknown; raw: string; deliveryId: string; nowMs: number }, response: ServerResponse): void {
+    const received = this.#host.receive({
+      chat: route.name,
+      chatType: 'route',
+      user: route.name,
+      identities: [],
+      text: fillTemplate(route.prompt, payload, raw),
+      messageId: deliveryId,
+      at: nowMs,
+      reply: isNowhere(route.deliver) ? null : (this.#host.target(route.deliver) ?? null),
+      trusted: true,
+      fresh: true,
+      dedupeMs: limits.gateway.webhookIdempotencyMs,
+    });
+    if (received.kind === 'full') throw new HttpProblem(503, 'Queue full', `too many deliveries of ${route.name} wait for the agent`, 60);
+    sendJson(response, received.kind === 'duplicate' ? 200 : 202, { status: received.kind === 'duplicate' ? 'duplicate' : 'accepted', delivery_id: deliveryId });
+  }
+}
+
+const isNowhere = (deliver: string): boolean => deliver === 'none' || deliver === 'local' || deliver === '';
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
+
+function listenError(thrown: unknown, host: string, port: number): unknown {
+  if (errnoOf(thrown) === 'EADDRINUSE') return new AgentError('PORT_IN_USE', `port ${port} on ${host} is taken by another program`, { cause: thrown, fix: 'set platforms.webhook.port to a free one' });
+  if (errnoOf(thrown) === 'EACCES' || errnoOf(thrown) === 'EADDRNOTAVAIL') return new AgentError('CONFIG_INVALID', `cannot listen on ${host}:${port} (${errnoOf(thrown)})`, { cause: thrown, fix: 'use 127.0.0.1 and a port above 1023' });
+  return thrown;
+}
+
+class HttpProblem extends Error {
+  readonly status: number;
+  readonly title: string;
+  readonly retryAfterSeconds: number | undefined;
+  readonly headers: Record<string, string>;
+
+  constructor(status: number, title: string, detail: string, retryAfterSeconds?: number, headers: Record<string, string> = {}) {
+    super(detail);
+    this.status = status;
+    this.title = title;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.headers = headers;
+  }
+}
+
+const tooMany = (waitMs: number): HttpProblem =>
+  new HttpProblem(429, 'Too many deliveries', `a route takes ${limits.gateway.webhookPerMinute} deliveries a minute`, Math.ceil(waitMs / 1_000));
+
+/** Keeps at most the limit. A little more is read and dropped, because a sender that is cut off never sees the answer. */
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const max = limits.gateway.webhookBodyMaxBytes;
+  const tooLarge = () => new HttpProblem(413, 'Too large', `a delivery has at most ${max} bytes`, undefined, { connection: 'close' });
+  if (Number(request.headers['content-length'] ?? 0) > DRAINED_TIMES * max) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > DRAINED_TIMES * max) throw tooLarge();
+    if (size <= max) chunks.push(chunk);
+  }
+  if (size > max) throw tooLarge();
+  return Buffer.concat(chunks);
+}
+
+/** Bodies up to this many times the limit are read to their end before they are refused. */
+const DRAINED_TIMES = 8;
+
+function parsePayload(raw: string, type: string): unknown {
+  if (/^text\/plain\b/i.test(type)) return {};
+  try {
+    if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return JSON.parse(raw) as unknown;
+    const form = Object.fromEntries(new URLSearchParams(raw));
+    return form.payload === undefined ? form : (JSON.parse(form.payload) as unknown);
+  } catch {
+    throw new HttpProblem(400, 'Not JSON', 'the body is not JSON; for plain text send Content-Type: text/plain');
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+function sendProblem(response: ServerResponse, problem: HttpProblem): void {
+  const { status, title, message, retryAfterSeconds, headers } = problem;
+  if (response.headersSent) return void response.destroy();
+  const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+  sendJson(response, status, { type: 'about:blank', title, status, detail: message }, { 'content-type': 'application/problem+json', ...retry, ...headers });
+}

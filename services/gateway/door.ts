@@ -1,0 +1,112 @@
+/**
+ * Where messages come in: who may, what is a command, what is stored. Strangers are refused by
+ * default, with one log line and, in a direct message, one polite sentence an hour.
+ */
+import { limits } from '../../base/limits.ts';
+import type { WorkerContext } from '../worker.ts';
+import type { InboundMessage, Received } from './adapter.ts';
+import { allowRules, isAllowed } from './allowlist.ts';
+import { commandOf } from './commands.ts';
+import { conversationKey } from './conversations.ts';
+import type { InboxRow, NewMessage } from './inbox.ts';
+import type { Platforms } from './platforms.ts';
+import type { GatewayStore } from './store.ts';
+
+export interface Door {
+  /** Stores a message before it returns. Throws only when the store does. */
+  receive(platform: string, message: InboundMessage): Received;
+}
+
+export interface DoorParts {
+  context: WorkerContext;
+  store: GatewayStore;
+  platforms: Platforms;
+  /** A message waits for its turn. */
+  onMessage(): void;
+  onCommand(row: InboxRow): void;
+  /** Something was put into the outbox. */
+  onReply(): void;
+}
+
+/** Refused users remembered; beyond that the oldest is forgotten, and told again. */
+const STRANGERS_MAX = 1_000;
+
+export function createDoor({ context, store, platforms, onMessage, onCommand, onReply }: DoorParts): Door {
+  const { log, profile } = context;
+  const strangers = new Map<string, number>();
+
+  const isWelcome = (platform: string, { trusted, identities }: InboundMessage): boolean => {
+    const configured = platforms.settings(platform)?.allowed_users;
+    const rules = allowRules(platform, Array.isArray(configured) ? configured.map(String) : undefined, context.secrets());
+    return trusted === true || isAllowed(rules, identities);
+  };
+
+  const refuseStranger = (platform: string, { chat, chatType, thread, user }: InboundMessage): void => {
+    const nowMs = Date.now();
+    const key = `${platform}:${user.toLowerCase()}`;
+    const { refusalEveryMs } = limits.gateway;
+    if (nowMs - (strangers.get(key) ?? 0) < refusalEveryMs) return;
+    strangers.delete(key);
+    strangers.set(key, nowMs);
+    if (strangers.size > STRANGERS_MAX) strangers.delete(strangers.keys().next().value!);
+    log.warn(`${platform}: ${user} is not in allowed_users; the message was not taken`, { chat });
+    if (chatType !== 'dm') return;
+    // The key holds the hour, so that a restart does not repeat it.
+    const text = 'Sorry, I may not talk to you. The operator can add you to allowed_users.';
+    const idempotency_key = `refusal:${key}:${Math.floor(nowMs / refusalEveryMs)}`;
+    store.outbox.enqueue({ idempotency_key, platform, chat, thread: thread ?? '', text, origin: 'gateway' }, nowMs);
+    onReply();
+  };
+
+  const refuseOverflow = (message: NewMessage): void => {
+    const nowMs = Date.now();
+    store.inbox.store({ ...message, text: message.text.slice(0, REFUSED_MAX_CHARS), message_id: null }, { nowMs, dedupeMs: 0, state: 'refused' });
+    log.warn(`${message.platform}: ${limits.gateway.inboxPerChatMax} messages of ${message.chat} wait already; one was refused`);
+    if (!message.reply) return;
+    const text = 'Too many messages wait here already; the last one was not taken. Please send it again later.';
+    const idempotency_key = `full:${message.lane}:${Math.floor(nowMs / 60_000)}`;
+    store.outbox.enqueue({ idempotency_key, ...message.reply, text, origin: 'gateway' }, nowMs);
+    onReply();
+  };
+
+  return {
+    receive(platform, inbound) {
+      if (!isWelcome(platform, inbound)) {
+        refuseStranger(platform, inbound);
+        return { kind: 'denied' };
+      }
+      const message = messageOf(platform, profile, inbound);
+      if (message.kind === 'message' && store.inbox.waitingInChat(platform, inbound.chat) >= limits.gateway.inboxPerChatMax) {
+        refuseOverflow(message);
+        return { kind: 'full' };
+      }
+      const { id, duplicate } = store.inbox.store(message, { nowMs: Date.now(), dedupeMs: inbound.dedupeMs ?? Number.POSITIVE_INFINITY });
+      if (duplicate) return { kind: 'duplicate', id };
+      if (message.kind === 'command') onCommand(store.inbox.get(id)!);
+      else onMessage();
+      return { kind: 'stored', id };
+    },
+  };
+}
+
+const REFUSED_MAX_CHARS = 200;
+
+function messageOf(platform: string, profile: string, inbound: InboundMessage): NewMessage {
+  const { chat, chatType, user, text, messageId, at } = inbound;
+  const thread = inbound.thread ?? '';
+  const key = conversationKey({ profile, platform, chatType, chat, thread });
+  return {
+    platform,
+    chat,
+    thread,
+    chat_type: chatType,
+    user,
+    text: text.slice(0, limits.turn.promptMaxChars),
+    message_id: messageId,
+    kind: !inbound.fresh && commandOf(text) ? 'command' : 'message',
+    lane: inbound.fresh ? `${key}+${messageId}` : key,
+    session_key: inbound.fresh ? null : key,
+    reply: inbound.reply === undefined ? { platform, chat, thread } : inbound.reply,
+    sent_at: at,
+  };
+}

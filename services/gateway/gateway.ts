@@ -1,0 +1,175 @@
+/**
+ * The gateway worker from top to bottom: open the stores, take what platforms bring in, ask the agent,
+ * deliver the answers. A message is on disk before its platform hears that we have it, an answer before
+ * it is sent; platforms come and go in the background without touching either.
+ */
+import { join } from 'node:path';
+import { AgentError } from '../../base/errors.ts';
+import { coalesced } from '../../base/coalesce.ts';
+import { limits } from '../../base/limits.ts';
+import * as contract from '../../ipc/contracts/gateway.ts';
+import { handle, type Handler } from '../../ipc/link.ts';
+import { acquireLock } from '../../state/lock.ts';
+import type { WorkerContext, WorkerService } from '../worker.ts';
+import type { AdapterHost } from './adapter.ts';
+import { catalog } from './catalog.ts';
+import { runCommand, type CommandParts } from './commands.ts';
+import { createDelivery, type Delivery } from './delivery.ts';
+import { createDoor, type Door } from './door.ts';
+import type { InboxRow, Reply } from './inbox.ts';
+import { createPlatforms, type Platforms } from './platforms.ts';
+import { createStateFile } from './stateFile.ts';
+import { GatewayStore } from './store.ts';
+import { parseTarget } from './targets.ts';
+import { createTurns, putReply, type Turns } from './turns.ts';
+
+export async function startGateway(context: WorkerContext): Promise<WorkerService> {
+  // One gateway per profile, supervised or not: two would both answer.
+  const lock = await acquireLock(join(context.paths.dir, 'gateway.lock'), context.slot);
+  const store = new GatewayStore(context.paths.gatewayDb);
+  const uncertain = store.outbox.recover();
+  if (uncertain > 0) context.log.warn(`${uncertain} message(s) were being sent when the last gateway ended: they are sent once more, with a mark`);
+  const agent = context.peer(context.profile === 'default' ? 'agent' : `agent@${context.profile}`);
+
+  const facts = () => ({
+    platforms: Object.fromEntries(platforms.states().map((state) => [state.platform, state])),
+    held: turns.held(),
+    active_agents: turns.active().length,
+  });
+  const healthy = () => platforms.states().every(({ state }) => state === 'connected' || state === 'disabled');
+  const stateFile = createStateFile(context, () => ({ ...facts(), healthy: healthy() }));
+  const tell = coalesced(() => {
+    context.reportFacts(facts());
+    stateFile.touch();
+  });
+
+  const platforms: Platforms = createPlatforms({ context, host: (platform) => hostOf(platform), onState: tell });
+  const delivery: Delivery = createDelivery({ store, platforms, log: context.log });
+  const turns: Turns = createTurns({ context, store, agent, onAnswer: delivery.wake, onChange: tell });
+  const resolve = (text: string): Reply | undefined => resolveTarget(platforms, text);
+  const command = (row: InboxRow) => void answerCommand({ context, agent, platforms, turns }, { store, delivery, row });
+  const door: Door = createDoor({ context, store, platforms, onMessage: turns.wake, onCommand: command, onReply: delivery.wake });
+  const hostOf = (platform: string): AdapterHost => ({
+    platform,
+    log: context.log,
+    receive: (message) => door.receive(platform, message),
+    readinessChanged: delivery.wake,
+    target: resolve,
+  });
+  stateFile.phase('starting');
+
+  const prune = () => {
+    store.inbox.prune(Date.now());
+    store.outbox.prune(Date.now());
+  };
+  const pruning = setInterval(prune, limits.gateway.pruneMs).unref();
+
+  return {
+    handlers: handlers({ store, platforms, delivery, turns, resolve }),
+    active: () => [...turns.active(), ...delivery.active()],
+    facts,
+    started() {
+      if (platforms.states().length === 0) context.log.info('no platform is configured: the gateway idles; see `platforms` in config.yaml');
+      prune();
+      for (const row of store.inbox.openCommands()) command(row);
+      turns.start();
+      platforms.connect();
+      delivery.wake();
+      stateFile.phase('running');
+      tell();
+    },
+    async drain(signal) {
+      stateFile.phase('draining');
+      await turns.drain(signal);
+      await delivery.flush(limits.gateway.flushMs);
+      // What has no answer yet waits in the inbox; the agent goes on with it and the next gateway joins.
+      return { interrupted: 0 };
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(pruning);
+      await delivery.close();
+      await platforms.close();
+      tell.cancel();
+      stateFile.phase('stopped', 'stopped as asked');
+      store[Symbol.dispose]();
+      lock[Symbol.dispose]();
+    },
+  };
+}
+
+interface HandlerParts {
+  store: GatewayStore;
+  platforms: Platforms;
+  delivery: Delivery;
+  turns: Turns;
+  resolve(text: string): Reply | undefined;
+}
+
+function handlers({ store, platforms, delivery, turns, resolve }: HandlerParts): Handler[] {
+  return [
+    handle(contract.enqueueDelivery, ({ target, text, idempotency_key, origin }) => {
+      const chat = resolve(target) ?? unknownTarget(platforms, target);
+      refuseOverload(store, chat);
+      const { row, duplicate } = store.outbox.enqueue({ idempotency_key, ...chat, text, origin }, Date.now());
+      if (!duplicate) delivery.wake();
+      return { delivery_id: row.id, status: row.state, duplicate };
+    }),
+    handle(contract.deliveryStatus, async ({ delivery_id, wait_ms }) => {
+      const row = await delivery.settled(delivery_id, wait_ms);
+      if (!row) throw new AgentError('NOT_FOUND', `there is no delivery ${delivery_id}`, { fix: 'deliveries are kept for a week' });
+      return { delivery_id, status: row.state, tries: row.tries, error: row.error };
+    }),
+    handle(contract.listTargets, () => ({ targets: targetsOf(store, platforms) })),
+    handle(contract.platforms, () => ({ platforms: platforms.states(), held: turns.held() })),
+  ];
+}
+
+function resolveTarget(platforms: Platforms, text: string): Reply | undefined {
+  const target = parseTarget(text);
+  const entry = target && catalog[target.platform];
+  const settings = target && platforms.settings(target.platform);
+  if (!entry?.canSend || !settings) return undefined;
+  const chat = entry.normalizeChat(target.chat ?? entry.chats(settings)[0] ?? '');
+  return chat === undefined ? undefined : { platform: target.platform, chat, thread: target.thread };
+}
+
+function unknownTarget(platforms: Platforms, text: string): never {
+  const sending = platforms.states().filter(({ platform, state }) => state !== 'disabled' && catalog[platform]?.canSend);
+  const known = sending.map(({ platform }) => `${platform}:<chat>`).join(', ');
+  throw new AgentError('UNKNOWN_TARGET', `nothing answers to the delivery target "${text}"`, {
+    field: 'target',
+    fix: known ? `write ${known}` : 'no platform that can send is configured: see `platforms` in config.yaml',
+  });
+}
+
+function refuseOverload(store: GatewayStore, chat: Reply): void {
+  const { outboxPerChatMax, outboxMax } = limits.gateway;
+  if (store.outbox.countOpen(chat) < outboxPerChatMax && store.outbox.countOpen() < outboxMax) return;
+  throw new AgentError('QUEUE_FULL', `too many messages wait for ${chat.platform}:${chat.chat}`, { retryAfterMs: 60_000, fix: 'look at `agent gateway status`' });
+}
+
+/** Chats of the settings, then those that wrote to us. */
+function targetsOf(store: GatewayStore, platforms: Platforms): { target: string; platform: string; chat: string | null; state: string }[] {
+  return platforms.states().flatMap(({ platform, state }) => {
+    const entry = catalog[platform];
+    const settings = platforms.settings(platform);
+    if (!entry?.canSend || !settings) return [];
+    const named = entry.chats(settings).map((chat) => entry.normalizeChat(chat)).filter((chat) => chat !== undefined);
+    const chats = [...new Set([...named, ...store.inbox.recentChats(platform, TARGETS_MAX)])];
+    const home = named.length > 0 ? [{ target: platform, platform, chat: null, state }] : [];
+    return [...home, ...chats.map((chat) => ({ target: `${platform}:${chat}`, platform, chat, state }))];
+  });
+}
+
+const TARGETS_MAX = 50;
+
+/** Commands are answered beside the conversation: they must work while a turn runs or hangs. */
+async function answerCommand(parts: CommandParts, { store, delivery, row }: { store: GatewayStore; delivery: Delivery; row: InboxRow }): Promise<void> {
+  const text = await runCommand(parts, row);
+  if (parts.context.signal.aborted) return;
+  store.transact(() => {
+    store.inbox.close(row.id, 'answered', Date.now());
+    putReply(store, row, { key: `inbox:${row.id}`, text });
+  });
+  delivery.wake();
+}

@@ -1,0 +1,169 @@
+/** The durable inbox: every message that was accepted, from receipt to answer; and the chats it came from. */
+import { limits } from '../../base/limits.ts';
+import type { Db } from '../../state/db/open.ts';
+
+/**
+ * `received`: stored, no turn yet. `submitted`: the agent has been asked under the key `gateway:<id>`.
+ * `answered`, `failed` (the answer says why), `refused` (over the cap): closed.
+ */
+export type InboxState = 'received' | 'submitted' | 'answered' | 'refused' | 'failed';
+
+export interface Reply {
+  platform: string;
+  chat: string;
+  thread: string;
+}
+
+export interface NewMessage {
+  platform: string;
+  chat: string;
+  thread: string;
+  chat_type: string;
+  user: string;
+  text: string;
+  /** The platform's own id, where it gives one. */
+  message_id: string | null;
+  /** `command` is handled by the gateway itself. */
+  kind: 'message' | 'command';
+  /** One message of a lane is worked on at a time. */
+  lane: string;
+  /** Conversation of the agent worker; null = a fresh one for this message. */
+  session_key: string | null;
+  /** Where the answer goes; null = nowhere. */
+  reply: Reply | null;
+  /** When the platform says it was written, epoch milliseconds. */
+  sent_at: number;
+}
+
+export interface InboxRow extends Omit<NewMessage, 'reply'> {
+  id: number;
+  reply_platform: string | null;
+  reply_chat: string | null;
+  reply_thread: string;
+  state: InboxState;
+  received_at: number;
+  closed_at: number | null;
+  error: string | null;
+}
+
+export class Inbox {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** Stores a message once. A message with a known id is a duplicate as long as `dedupeMs` have not passed. */
+  store(message: NewMessage, { nowMs, dedupeMs, state = 'received' }: { nowMs: number; dedupeMs: number; state?: 'received' | 'refused' }): { id: number; duplicate: boolean } {
+    return this.#db
+      .transaction(() => {
+        const known = this.#known(message);
+        if (known && known.received_at > nowMs - dedupeMs) return { id: known.id, duplicate: true };
+        if (known) this.#db.prepare('UPDATE inbox SET message_id = NULL WHERE id = ?').run(known.id);
+        const id = this.#insert(message, nowMs, state);
+        this.#countConversation(message, nowMs);
+        return { id, duplicate: false };
+      })
+      .immediate();
+  }
+
+  get(id: number): InboxRow | undefined {
+    return this.#db.prepare('SELECT * FROM inbox WHERE id = ?').get(id) as InboxRow | undefined;
+  }
+
+  /** The oldest message whose lane is free. */
+  nextReceived(busyLanes: string[]): InboxRow | undefined {
+    return this.#db
+      .prepare(
+        `SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'
+         AND lane NOT IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT 1`,
+      )
+      .get(JSON.stringify(busyLanes)) as InboxRow | undefined;
+  }
+
+  /** What an earlier incarnation had asked the agent for and not answered yet. */
+  submitted(): InboxRow[] {
+    return this.#db.prepare("SELECT * FROM inbox WHERE state = 'submitted' AND closed_at IS NULL ORDER BY id").all() as InboxRow[];
+  }
+
+  openCommands(): InboxRow[] {
+    return this.#db.prepare("SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'command' ORDER BY id").all() as InboxRow[];
+  }
+
+  markSubmitted(id: number): void {
+    this.#db.prepare("UPDATE inbox SET state = 'submitted' WHERE id = ?").run(id);
+  }
+
+  close(id: number, state: 'answered' | 'failed', nowMs: number, error: string | null = null): void {
+    this.#db.prepare('UPDATE inbox SET state = ?, closed_at = ?, error = ? WHERE id = ?').run(state, nowMs, error, id);
+  }
+
+  /** Messages of one chat that wait for their turn. */
+  waitingInChat(platform: string, chat: string): number {
+    return this.#count("SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND platform = ? AND chat = ?", platform, chat);
+  }
+
+  countReceived(): number {
+    return this.#count("SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'");
+  }
+
+  /** Id of the newest message that waits; 0 = none. */
+  newestReceived(): number {
+    return this.#count("SELECT COALESCE(MAX(id), 0) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'");
+  }
+
+  recentChats(platform: string, max: number): string[] {
+    const rows = this.#db.prepare('SELECT chat FROM conversations WHERE platform = ? GROUP BY chat ORDER BY MAX(last_at) DESC LIMIT ?').all(platform, max);
+    return (rows as { chat: string }[]).map((row) => row.chat);
+  }
+
+  prune(nowMs: number): void {
+    this.#db.prepare('DELETE FROM inbox WHERE closed_at IS NOT NULL AND closed_at < ?').run(nowMs - limits.gateway.deliveryKeepMs);
+    this.#db
+      .prepare('DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE closed_at IS NOT NULL ORDER BY closed_at DESC LIMIT -1 OFFSET ?)')
+      .run(limits.gateway.inboxKeepMax);
+    this.#db
+      .prepare('DELETE FROM conversations WHERE lane IN (SELECT lane FROM conversations ORDER BY last_at DESC LIMIT -1 OFFSET ?)')
+      .run(limits.gateway.inboxKeepMax);
+  }
+
+  #known({ platform, chat, message_id }: NewMessage): { id: number; received_at: number } | undefined {
+    if (message_id === null) return undefined;
+    const sql = 'SELECT id, received_at FROM inbox WHERE platform = ? AND chat = ? AND message_id = ?';
+    return this.#db.prepare(sql).get(platform, chat, message_id) as { id: number; received_at: number } | undefined;
+  }
+
+  #insert({ reply, ...message }: NewMessage, nowMs: number, state: 'received' | 'refused'): number {
+    const { lastInsertRowid } = this.#db
+      .prepare(
+        `INSERT INTO inbox (platform, chat, thread, chat_type, user, text, message_id, kind, lane, session_key,
+                            reply_platform, reply_chat, reply_thread, state, sent_at, received_at, closed_at)
+         VALUES (@platform, @chat, @thread, @chat_type, @user, @text, @message_id, @kind, @lane, @session_key,
+                 @reply_platform, @reply_chat, @reply_thread, @state, @sent_at, @nowMs, @closedMs)`,
+      )
+      .run({
+        ...message,
+        reply_platform: reply?.platform ?? null,
+        reply_chat: reply?.chat ?? null,
+        reply_thread: reply?.thread ?? '',
+        state,
+        nowMs,
+        closedMs: state === 'refused' ? nowMs : null,
+      });
+    return Number(lastInsertRowid);
+  }
+
+  #countConversation({ lane, platform, chat_type, chat, thread, user }: NewMessage, nowMs: number): void {
+    this.#db
+      .prepare(
+        `INSERT INTO conversations (lane, platform, chat_type, chat, thread, last_user, messages, created_at, last_at)
+         VALUES (@lane, @platform, @chat_type, @chat, @thread, @user, 1, @nowMs, @nowMs)
+         ON CONFLICT (lane) DO UPDATE SET messages = messages + 1, last_user = @user, last_at = @nowMs`,
+      )
+      .run({ lane, platform, chat_type, chat, thread, user, nowMs });
+  }
+
+  #count(sql: string, ...values: unknown[]): number {
+    return (this.#db.prepare(sql).get(...values) as { n: number }).n;
+  }
+}

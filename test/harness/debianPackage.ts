@@ -1,0 +1,23 @@
+/**
+ * Programs that tests take from Debian: there already, installed when we may (root with apt), or named
+ * with the package to install. With CI set a missing one fails (contract §1).
+ */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Path of the program. Throws with the package's name when it is missing and cannot be installed. */
+export async function requirePackage(name: string, program: string): Promise<string> {
+  if (existsSync(program)) return program;
+  const mayInstall = !process.env.CI && process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+  if (mayInstall) {
+    await run('/usr/bin/apt-get', ['install', '-y', '--no-install-recommends', name], {
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' },
+      timeout: 90_000,
+    });
+  }
+  if (!existsSync(program)) throw new Error(`${program} is missing: install the Debian package ${name}`);
+  return program;
+}

@@ -1,0 +1,88 @@
+import { createHmac } from 'node:crypto';
+import t from 'tap';
+import { isAuthentic, MinuteRate } from '../../services/gateway/adapters/webhookAuth.ts';
+import { fillTemplate } from '../../services/gateway/adapters/webhookTemplate.ts';
+import { allowRules, isAllowed } from '../../services/gateway/allowlist.ts';
+import { commandOf } from '../../services/gateway/commands.ts';
+import { conversationKey } from '../../services/gateway/conversations.ts';
+import { parseTarget } from '../../services/gateway/targets.ts';
+import { sentenceOf } from '../../services/gateway/turns.ts';
+
+t.test('nobody is let in unless a rule names them, a mask covers them, or everybody is welcome', async (t) => {
+  const alice = ['Alice', 'Alice!al@home.example'];
+  const table: [string[], boolean][] = [
+    [[], false],
+    [['bob'], false],
+    [['alice'], true],
+    [['ali'], false],
+    [['*!*@home.example'], true],
+    [['*!*@home.exampl'], false],
+    [['a.ice'], false],
+    [['*'], true],
+  ];
+  t.strictSame(table.map(([rules]) => [rules, isAllowed(rules, alice)]), table);
+});
+
+t.test('the environment adds to the allowlist of the settings', async (t) => {
+  const secrets = (env: Record<string, string>) => ({ get: (name: string) => env[name], names: () => [], values: () => [] });
+  t.strictSame(allowRules('irc', ['ann'], secrets({ IRC_ALLOWED_USERS: 'bob, cid', GATEWAY_ALLOWED_USERS: 'dan' })), ['ann', 'bob', 'cid', 'dan']);
+  t.strictSame(allowRules('irc', undefined, secrets({})), []);
+  t.strictSame(allowRules('irc', undefined, secrets({ IRC_ALLOW_ALL_USERS: 'true' })), ['*']);
+});
+
+t.test('a template takes nested values, leaves unknown keys as written and cuts what is long', async (t) => {
+  const payload = { status: 'red', repo: { name: 'x', tags: ['a', 'b'] }, n: 0, no: null, long: 'y'.repeat(3_000) };
+  const fill = (template: string) => fillTemplate(template, payload, JSON.stringify(payload));
+  t.equal(fill('{status} {repo.name} {repo.tags.1} {n} {no}'), 'red x b 0 null');
+  t.equal(fill('{unknown} {repo.nope} {__proto__} {constructor.name} {status.length}'), '{unknown} {repo.nope} {__proto__} {constructor.name} {status.length}');
+  t.equal(fill('{repo}'), '{"name":"x","tags":["a","b"]}');
+  t.match(fill('{long}'), /^y{2000}… \(1000 more characters\)$/);
+  t.match(fill('{__raw__}'), /^\{"status":"red"/);
+  t.equal(fillTemplate('{a}', { a: '{b}', b: 'no' }, ''), '{b}', 'a value is not a template');
+});
+
+t.test('a delivery is authentic by signature or token, and never without a secret', async (t) => {
+  const body = Buffer.from('{"a":1}');
+  const signature = `sha256=${createHmac('sha256', 's3cret').update(body).digest('hex')}`;
+  const table: [string, string | undefined, Record<string, string>, boolean][] = [
+    ['signature', 's3cret', { 'x-hub-signature-256': signature }, true],
+    ['signature of another secret', 'other', { 'x-hub-signature-256': signature }, false],
+    ['empty signature', 's3cret', { 'x-hub-signature-256': '' }, false],
+    ['a wrong signature is not saved by a right token', 's3cret', { 'x-hub-signature-256': 'sha256=00', 'x-webhook-secret': 's3cret' }, false],
+    ['token', 's3cret', { 'x-gitlab-token': 's3cret' }, true],
+    ['own token header', 's3cret', { 'x-webhook-secret': 's3cret' }, true],
+    ['wrong token', 's3cret', { 'x-webhook-secret': 's3cre' }, false],
+    ['nothing', 's3cret', {}, false],
+    ['no secret set', undefined, { 'x-webhook-secret': '' }, false],
+    ['open on purpose', 'INSECURE_NO_AUTH', {}, true],
+  ];
+  for (const [name, secret, headers, want] of table) t.equal(isAuthentic(secret, headers, body), want, name);
+});
+
+t.test('a rate lets so many through in any minute and says when there is room', async (t) => {
+  const rate = new MinuteRate(2);
+  t.strictSame([rate.take(0), rate.take(10_000), rate.take(20_000), rate.take(59_999), rate.take(60_001), rate.take(60_002)], [0, 0, 40_000, 1, 0, 9_998]);
+});
+
+t.test('only whole commands are taken from the conversation', async (t) => {
+  const texts = ['/new', ' /RESET ', '/stop', '/status', '/help', '/new plan', 'say /new', '/nothing', '/constructor', '/'];
+  t.strictSame(texts.map(commandOf), ['new', 'new', 'stop', 'status', 'help', undefined, undefined, undefined, undefined, undefined]);
+});
+
+t.test('a conversation is named by profile, platform, kind, chat and thread', async (t) => {
+  const place = { profile: 'default', platform: 'irc', chatType: 'group', chat: '#room', thread: '' };
+  t.equal(conversationKey(place), 'agent:main:irc:group:#room');
+  t.equal(conversationKey({ ...place, profile: 'work', thread: '7' }), 'agent:work:irc:group:#room+7');
+});
+
+t.test('a target is a platform, a chat and a thread', async (t) => {
+  t.strictSame(parseTarget('irc'), { platform: 'irc', chat: undefined, thread: '' });
+  t.strictSame(parseTarget(' IRC:#room '), { platform: 'irc', chat: '#room', thread: '' });
+  t.strictSame(parseTarget('slack:C1:77'), { platform: 'slack', chat: 'C1', thread: '77' });
+  for (const wrong of ['', ':#room', 'irc:', 'irc:a b', 'irc:a:b:c', 'irc:a\r\nQUIT']) t.equal(parseTarget(wrong), undefined, JSON.stringify(wrong));
+});
+
+t.test('a problem becomes one sentence with its remedy and without a stack', async (t) => {
+  t.equal(sentenceOf({ code: 'NO_PROVIDER', message: 'no model is set', fix: 'set model.default' }), 'Sorry, that did not work: no model is set (set model.default)');
+  t.equal(sentenceOf(new TypeError('x is not a function')), 'Sorry, something went wrong inside the service; its log has the details.');
+});
