@@ -1,0 +1,55 @@
+/** The frame of every place: navigation and sessions at the side (a drawer on a phone), the place beside it. */
+import { Dialog } from '@base-ui/react/dialog';
+import { Outlet, useRouterState } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { DrawerContext } from './header.tsx';
+import { useConnectionState } from './context.ts';
+import { Sidebar } from './sidebar.tsx';
+import { TokenScreen } from './tokenScreen.tsx';
+
+const WIDE = '(min-width: 48rem)';
+
+export function Shell() {
+  const { phase, reason } = useConnectionState();
+  const [drawer, setDrawer] = useState(false);
+  const address = useRouterState({ select: ({ location }) => location.href });
+  useEffect(() => setDrawer(false), [address]);
+  useSessionShortcut(() => setDrawer(true));
+
+  if (phase === 'refused') return <TokenScreen reason={reason} />;
+  return (
+    <DrawerContext value={() => setDrawer(true)}>
+      <div className="grid h-full grid-cols-[minmax(0,1fr)] md:grid-cols-[17rem_minmax(0,1fr)]">
+        <aside className="hidden min-h-0 border-r border-line md:block">
+          <Sidebar />
+        </aside>
+        <div className="flex h-full min-h-0 min-w-0 flex-col">
+          <Outlet />
+        </div>
+      </div>
+      <Dialog.Root open={drawer} onOpenChange={setDrawer}>
+        <Dialog.Portal>
+          <Dialog.Backdrop className="fixed inset-0 z-10 bg-[rgb(20_18_15/0.45)] transition-opacity data-ending-style:opacity-0 data-starting-style:opacity-0" />
+          <Dialog.Popup className="fixed inset-y-0 left-0 z-20 w-[min(20rem,86vw)] bg-paper shadow-raised transition-transform duration-200 data-ending-style:-translate-x-full data-starting-style:-translate-x-full">
+            <Dialog.Title className="sr-only">Menu</Dialog.Title>
+            <Sidebar inDrawer />
+          </Dialog.Popup>
+        </Dialog.Portal>
+      </Dialog.Root>
+    </DrawerContext>
+  );
+}
+
+/** Ctrl+K or Cmd+K: to the list of chats, wherever it is. */
+function useSessionShortcut(openDrawer: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.altKey || event.shiftKey) return;
+      event.preventDefault();
+      if (!matchMedia(WIDE).matches) return openDrawer();
+      document.querySelector<HTMLInputElement>('#session-filter')?.focus();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  });
+}

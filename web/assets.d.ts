@@ -1,0 +1,2 @@
+/** What Vite lets a module import beside code. */
+declare module '*.css';
