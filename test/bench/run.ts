@@ -17,6 +17,7 @@ import { cpuNs, inTurn, pssMiB, round, runMs, shown, spread, untilReady } from '
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' }, idle: { type: 'string', default: '60' }, json: { type: 'boolean', default: false } } });
 const rounds = Number(values.rounds);
+let bareHome = 0;
 const idleSeconds = Number(values.idle);
 
 /** The working folder: a package as installed, and homes that are gone afterwards. */
@@ -24,6 +25,8 @@ const place = mkdtempSync(join(tmpdir(), 'agent-bench-'));
 const packageRoot = join(place, 'package');
 const agentd = join(packageRoot, 'dist/bin/agentd.js');
 const agent = join(packageRoot, 'bin/agent');
+/** Those that were not taken down, because the bench failed in between. */
+const supervisors = new Set<number>();
 const table: { what: string; value: string; beside?: string }[] = [];
 
 try {
@@ -34,6 +37,7 @@ try {
   await benchIdle();
   print();
 } finally {
+  for (const supervisor of supervisors) await endSupervisor(supervisor);
   rmSync(place, { recursive: true, force: true });
 }
 
@@ -76,6 +80,7 @@ async function bootService(name: string): Promise<Service> {
     const { ready, status } = await control.call(waitReady, { timeout_ms: 30_000 });
     if (!ready) throw new Error(`not ready: ${JSON.stringify(status.workers)}`);
   });
+  supervisors.add(pid);
   return {
     home,
     env,
@@ -92,19 +97,26 @@ async function bootService(name: string): Promise<Service> {
       await until('the supervisor is gone', () => !alive(pid));
       const stopMs = performance.now() - startedAt;
       await end();
+      supervisors.delete(pid);
       return stopMs;
     },
   };
 }
 
-const alive = (pid: number): boolean => {
+async function endSupervisor(pid: number): Promise<void> {
+  if (!alive(pid)) return;
+  process.kill(pid, 'SIGTERM');
+  await until(`supervisor ${pid} is gone`, () => !alive(pid));
+}
+
+function alive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch {
     return false;
   }
-};
+}
 
 /** `agent status` as a whole process beside `node -e 0`, with the service up and with it down. */
 async function benchCommand(): Promise<void> {
@@ -164,7 +176,7 @@ async function readyFor(service: Service, slot: string, ms: number) {
   });
 }
 
-let bareHome = 0;
+
 
 async function bareStart(slot: string): Promise<number> {
   const { home, env } = await environment(`bare${bareHome++}`);
