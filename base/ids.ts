@@ -1,25 +1,28 @@
 /** Identifiers: random, sortable where order matters. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+
+/** Loaded when first needed: it costs 5 ms that a command which only reads does not have. */
+const crypto = () => process.getBuiltinModule('node:crypto');
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** `n` hexadecimal characters. */
 export const hexId = (n: number): string =>
-  randomBytes(Math.ceil(n / 2))
+  crypto()
+    .randomBytes(Math.ceil(n / 2))
     .toString('hex')
     .slice(0, n);
 
-export const uuid = (): string => randomUUID();
+export const uuid = (): string => crypto().randomUUID();
 
 /** `<prefix>_<time><random>`: 10 characters of time and 10 of chance in Crockford base 32; sorts by creation. */
 export function sortableId(prefix: string, nowMs: number = Date.now()): string {
   let time = '';
   for (let rest = nowMs, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) time = ALPHABET[rest % 32]! + time;
   let chance = '';
-  for (const byte of randomBytes(10)) chance += ALPHABET[byte % 32]!;
+  for (const byte of crypto().randomBytes(10)) chance += ALPHABET[byte % 32]!;
   return `${prefix}_${time}${chance}`;
 }
 
 /** First `n` hexadecimal characters of the SHA-256 of `text`. */
 export const digest = (text: string | Uint8Array, n = 64): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, n);
+  crypto().createHash('sha256').update(text).digest('hex').slice(0, n);

@@ -12,7 +12,7 @@ export interface Flag {
 
 /** Throws on a notation it does not know: a programmer's error. */
 export function parseFlags(flags: string): Flag {
-  const match = /^(?:-(\w), )?--(no-)?([a-z][a-z0-9-]*)(?: <([\w-]+)(\.\.\.)?>)?$/.exec(flags);
+  const match = /^(?:-(\w), )?--(no-)?([a-z][a-z0-9-]*)(?: <([\w=-]+)(\.\.\.)?>)?$/.exec(flags);
   if (!match) throw new Error(`not a flag notation: ${flags}`);
   const [, short, negated, long, value, many] = match;
   return { short, long: long!, negated: negated !== undefined, takes: many ? 'list' : value ? 'value' : 'nothing', value };

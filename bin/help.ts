@@ -3,11 +3,11 @@ import { painter } from '../base/paint.ts';
 import type { Command } from './command.ts';
 import type { TableEntry } from './commandTable.ts';
 import { globalOptions } from './parse.ts';
-import { table } from './terminal.ts';
+import { out, table } from './terminal.ts';
 
 /** `agent --help`: every verb by group. */
 export function overview(entries: readonly TableEntry[]): string {
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const groups = Map.groupBy(entries, ({ group }) => group);
   const sections = [...groups].map(([group, members]) => `${paint('bold', group)}\n${indent(table(members.map(({ name, summary }) => [paint('cyan', name), summary])))}`);
   return [
@@ -27,7 +27,7 @@ export function overview(entries: readonly TableEntry[]): string {
 
 /** `agent <path…> --help`. */
 export function commandHelp(command: Command, path: string[]): string {
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const section = (title: string, rows: string[][]) => (rows.length ? [`${paint('bold', title)}\n${indent(table(rows))}`] : []);
   const options = [...(command.options ?? []), ...globalOptions];
   return [

@@ -3,11 +3,12 @@
  * of contract §4. Anything heavier than reading words belongs into `commands/`.
  */
 import { commandTable, type TableEntry } from './commandTable.ts';
+import { openHome, requireProfile } from '../state/home.ts';
 import { missingSubcommand, parseInput, resolve } from './parse.ts';
-import { exitCodeOf, leaveQuietlyOnBrokenPipe, print, printError } from './terminal.ts';
+import { unknownName } from './suggest.ts';
+import { exitCodeOf, print, printError } from './terminal.ts';
 
-leaveQuietlyOnBrokenPipe();
-// Writes to pipes, files and terminals are synchronous here, so nothing is cut off by leaving at once.
+// Everything has been written by now: nothing is cut off by leaving at once.
 process.exit(await main(process.argv.slice(2)));
 
 async function main(words: string[]): Promise<number> {
@@ -21,7 +22,7 @@ async function main(words: string[]): Promise<number> {
     const { run } = resolved.command;
     if (!run) throw missingSubcommand(resolved);
     const input = await parseInput(resolved, profile ?? 'default');
-    if (input.profile !== 'default') await checkProfile(input.profile);
+    if (input.profile !== 'default') requireProfile(openHome(), input.profile);
     return await run(input);
   } catch (thrown) {
     printError(thrown, words.includes('--json'));
@@ -47,7 +48,6 @@ function splitGlobals(words: string[]): { verb: string | undefined; rest: string
 async function find(verb: string): Promise<TableEntry> {
   const entry = commandTable.find(({ name }) => name === verb);
   if (entry) return entry;
-  const { unknownName } = await import('./suggest.ts');
   throw unknownName('command', verb, commandTable.map(({ name }) => name));
 }
 
@@ -71,7 +71,3 @@ async function version(): Promise<number> {
   return 0;
 }
 
-async function checkProfile(name: string): Promise<void> {
-  const { openHome, requireProfile } = await import('../state/home.ts');
-  requireProfile(openHome(), name);
-}

@@ -1,7 +1,7 @@
 /** A line on stderr while something takes more than two seconds, on a terminal only. */
 import { formatDuration } from '../base/time.ts';
 import { painter } from '../base/paint.ts';
-
+import { draw, err } from './terminal.ts';
 
 /** Below this nobody wonders whether it still works. */
 const QUIET_MS = 2_000;
@@ -10,9 +10,9 @@ const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 
 /** Runs `work`; shows `what` and the time gone by. `what` may change while it runs. */
 export async function withProgress<T>(what: string | (() => string), work: () => Promise<T>): Promise<T> {
-  if (!process.stderr.isTTY) return work();
+  if (!err.isTTY) return work();
   const startedAt = performance.now();
-  const paint = painter(process.stderr);
+  const paint = painter(err);
   let frame = 0;
   let drawn = false;
   const timer = setInterval(() => {
@@ -20,12 +20,12 @@ export async function withProgress<T>(what: string | (() => string), work: () =>
     if (goneMs < QUIET_MS) return;
     drawn = true;
     const text = typeof what === 'string' ? what : what();
-    process.stderr.write(`\r\u001b[K${paint('cyan', FRAMES[frame++ % FRAMES.length]!)} ${text} ${paint('dim', formatDuration(goneMs))}`);
+    draw(`\r\u001b[K${paint('cyan', FRAMES[frame++ % FRAMES.length]!)} ${text} ${paint('dim', formatDuration(goneMs))}`);
   }, FRAME_MS);
   try {
     return await work();
   } finally {
     clearInterval(timer);
-    if (drawn) process.stderr.write('\r\u001b[K');
+    if (drawn) draw('\r\u001b[K');
   }
 }

@@ -38,7 +38,8 @@ const header = ['SLOT', 'STATE', 'PID', 'UP', 'RESTARTS', 'MEMORY', 'NOTE'];
 function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): string[] {
   const { slot, state, pid, restarts, rss_bytes, desired, reason, last_exit, next_start_at } = row;
   const here = live ? pid !== null : isAlive(pid);
-  const shown = live ? paint(stateStyle[state], state) : here ? paint('yellow', 'alone') : paint('dim', 'gone');
+  // Of a service that is gone: a worker may live on without it, and what ran may not.
+  const shown = live || pid === null ? paint(stateStyle[state], state) : here ? paint('yellow', 'alone') : paint('dim', 'gone');
   const next = next_start_at ? `next start in ${formatDuration(Math.max(0, Date.parse(next_start_at) - nowMs))}` : undefined;
   const fate = reason ?? (last_exit ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago` : state === 'down' && desired === 'demand' ? 'starts when needed' : '');
   return [

@@ -2,20 +2,47 @@
  * How commands speak: results on stdout, everything else on stderr. Colour only on a terminal and
  * never with NO_COLOR; with `--json` one document on stdout.
  */
+import { fstatSync, statSync, writeSync } from 'node:fs';
 import { AgentError, errnoOf, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { painter } from '../base/paint.ts';
 
-export const print = (text: string): void => void process.stdout.write(`${text}\n`);
-export const note = (text: string): void => void process.stderr.write(`${text}\n`);
-export const printJson = (value: unknown): void => print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
+/** Results go to stdout. */
+export const print = (text: string): void => writeAll(1, `${text}\n`);
+/** Everything else goes to stderr. */
+export const note = (text: string): void => writeAll(2, `${text}\n`);
+export const printJson = (value: unknown): void => print(JSON.stringify(value, null, out.isTTY ? 2 : 0));
 
-/** A reader that went away (`agent logs | head`) ends the command quietly. */
-export function leaveQuietlyOnBrokenPipe(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (thrown) => {
-      process.exit(errnoOf(thrown) === 'EPIPE' ? exitCodes.ok : exitCodes.failed);
-    });
+/** Text on stderr that moves the cursor itself. */
+export const draw = (text: string): void => writeAll(2, text);
+
+/** A terminal behind a descriptor. Asked of the descriptor: node's own streams take 5 ms to make. */
+const terminalAt = (fd: number): { readonly isTTY: boolean } => ({
+  get isTTY() {
+    const stat = fstatSync(fd);
+    return stat.isCharacterDevice() && stat.rdev !== statSync('/dev/null').rdev;
+  },
+});
+export const out = terminalAt(1);
+export const err = terminalAt(2);
+
+const pauseCell = new Int32Array(new SharedArrayBuffer(4));
+
+/** Whole text, at once. A reader that went away (`agent logs | head`) ends the command quietly. */
+function writeAll(fd: number, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let offset = 0; offset < bytes.length; ) {
+    try {
+      offset += writeSync(fd, bytes, offset);
+    } catch (thrown) {
+      if (errnoOf(thrown) === 'EPIPE') {
+        if (fd === 1) process.exit(exitCodes.ok);
+        return;
+      }
+      // A descriptor that someone else made non-blocking is full: its reader is slow, not gone.
+      if (errnoOf(thrown) !== 'EAGAIN') throw thrown;
+      Atomics.wait(pauseCell, 0, 0, 5);
+    }
   }
 }
 
@@ -39,7 +66,7 @@ export function printError(thrown: unknown, json: boolean): void {
 /** The same for what another process reported. */
 export function printProblem({ code, message, fix }: { code: string; message: string; fix: string | null }, json: boolean): void {
   if (json) note(JSON.stringify({ error: { code, message, fix } }));
-  else note(`${painter(process.stderr)('red', 'agent:')} ${message}${fix ? ` — ${fix}` : ''}`);
+  else note(`${painter(err)('red', 'agent:')} ${message}${fix ? ` — ${fix}` : ''}`);
 }
 
 /** Columns for people: pads by what is visible, leaves the last column alone. */

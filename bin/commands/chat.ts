@@ -15,7 +15,7 @@ import { withProgress } from '../progress.ts';
 import { slotOf } from '../slots.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { statusView } from '../statusView.ts';
-import { note, print, printJson, printProblem } from '../terminal.ts';
+import { note, out, print, printJson, printProblem } from '../terminal.ts';
 
 export const command: Command = {
   name: 'chat',
@@ -45,14 +45,14 @@ async function run(input: Input): Promise<number> {
   const slot = slotOf('agent', input.profile);
   using _presence = await presence(home, slot);
   const host = hostOf(home, slot);
-  if (prompt !== undefined) return oneShot(host, prompt, input);
+  if (prompt !== undefined) return await oneShot(host, prompt, input);
   const { runRepl } = await import('../../chat/repl/repl.ts');
   const paths = home.profile(input.profile);
   const serviceStatus = () => {
     const snapshot = readSnapshot(home);
-    return snapshot ? statusView(snapshot, painter(process.stdout)) : 'No service runs.';
+    return snapshot ? statusView(snapshot, painter(out)) : 'No service runs.';
   };
-  return runRepl(host, { ...conversationOptions(input), history: chatHistory(paths), serviceStatus });
+  return await runRepl(host, { ...conversationOptions(input), history: chatHistory(paths), serviceStatus });
 }
 
 async function oneShot(host: ConversationHost, text: string, input: Input): Promise<number> {

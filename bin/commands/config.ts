@@ -8,7 +8,7 @@ import { parseConfigText, readText } from '../../state/config/load.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { refuseSecret, requireKnownKey } from '../configKeys.ts';
-import { note, print, printJson } from '../terminal.ts';
+import { note, out, print, printJson } from '../terminal.ts';
 
 const key: Argument = { name: 'key', summary: 'dotted path; a backslash makes a dot part of a name (providers.a\\.b.kind)' };
 const force: Option = { flags: '--force', summary: 'also a key that this version does not know' };
@@ -101,7 +101,7 @@ async function set(input: Input): Promise<number> {
   const file = prepared(input);
   const { before, after } = await setConfigValue(file, dotted, hasFlag(input, 'text') ? text : parseValue(text));
   if (input.json) printJson({ path: file, key: dotted, before: before ?? null, after });
-  else print(`${dotted}: ${before === undefined ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}  ${painter(process.stdout)('dim', file)}`);
+  else print(`${dotted}: ${before === undefined ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}  ${painter(out)('dim', file)}`);
   return exitCodes.ok;
 }
 

@@ -6,7 +6,7 @@ import { AgentError } from '../../base/errors.ts';
 import { painter, type Style } from '../../base/paint.ts';
 import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
-import { note, print, printJson, table } from '../terminal.ts';
+import { note, out, print, printJson, table } from '../terminal.ts';
 
 const id: Argument = { name: 'job', summary: 'id, its unique beginning, or the exact name' };
 
@@ -135,14 +135,14 @@ function countOf(input: Input, name: string): number | undefined {
 const outcomeStyle: Record<string, Style> = { ok: 'green', error: 'red', delivery_failed: 'red', blocked_config: 'red', paused: 'yellow', running: 'cyan' };
 
 function jobTable(jobs: readonly Job[]): string {
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const styled = (word: string) => (outcomeStyle[word] ? paint(outcomeStyle[word], word) : word);
   const rows = jobs.map((job) => [job.id, job.name, job.schedule.display, styled(job.state), local(job.next_run_at), local(job.last_run_at), styled(job.last_status ?? '-'), job.deliver]);
   return table([['ID', 'NAME', 'SCHEDULE', 'STATE', 'NEXT', 'LAST', 'RESULT', 'TO'].map((title) => paint('dim', title)), ...rows]);
 }
 
 function runTable(found: readonly Run[]): string {
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const rows = found.map((one) => [one.execution_id, one.job_id, one.trigger, outcomeStyle[one.status] ? paint(outcomeStyle[one.status]!, one.status) : one.status, local(one.started_at), one.delivery, one.error ?? one.output_path ?? '']);
   return table([['RUN', 'JOB', 'TRIGGER', 'STATUS', 'STARTED', 'DELIVERY', ''].map((title) => paint('dim', title)), ...rows]);
 }

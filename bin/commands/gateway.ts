@@ -13,7 +13,7 @@ import { parseLine, renderLine } from '../logs/line.ts';
 import { becomeWorker } from '../runWorker.ts';
 import { actOnSlot, slotOf } from '../slots.ts';
 import { readSnapshot, type WorkerRow } from '../snapshot.ts';
-import { note, print, printJson, table } from '../terminal.ts';
+import { note, out, print, printJson, table } from '../terminal.ts';
 
 const later = (name: string, summary: string): Command => ({
   name,
@@ -75,7 +75,7 @@ async function runGateway(input: Input): Promise<number> {
   if (code !== exitCodes.ok) return code;
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   await follow(path, start, (raw) => print(renderLine(parseLine(raw), paint)), stop.signal);
   note(`\nThe gateway goes on under the supervisor; \`agent stop ${slot}\` stops it.`);
   return exitCodes.ok;
@@ -97,7 +97,7 @@ async function status(input: Input): Promise<number> {
   const known = row.state === 'ready' ? await ask(home, row.slot) : fromFile(home, input.profile);
   if (input.json) printJson({ ...row, ...known });
   else {
-    const paint = painter(process.stdout);
+    const paint = painter(out);
     print(`${row.slot} is ${row.state}${row.pid ? ` (process ${row.pid})` : ''}${row.reason ? `: ${row.reason}` : ''}`);
     if (known.held) print(paint('yellow', `${known.held} message${known.held === 1 ? '' : 's'} held by the pause`));
     if (known.platforms.length) print(table(known.platforms.map((one) => [`  ${one.platform}`, paint(one.state === 'connected' ? 'green' : 'yellow', one.state), one.error_message ?? ''])));

@@ -11,7 +11,7 @@ import { endOf, follow } from '../logs/follow.ts';
 import { jsonLine, parseLine, passes, renderLine, type LogFilter } from '../logs/line.ts';
 import { linesBackwards, rotatedFiles, tail } from '../logs/tail.ts';
 import { unknownName } from '../suggest.ts';
-import { note, print } from '../terminal.ts';
+import { note, out, print } from '../terminal.ts';
 
 const LINES_DEFAULT = 50;
 const LINES_MAX = 1_000_000;
@@ -44,7 +44,7 @@ async function run(input: Input): Promise<number> {
   const home = openHome();
   const path = logPath(name === 'supervisor' ? home : home.profile(input.profile), name);
   const filter = filterOf(input, path);
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const show = (raw: string) => {
     const line = parseLine(raw);
     if (passes(line, filter)) print(input.json ? jsonLine(line) : renderLine(line, paint));

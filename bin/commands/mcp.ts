@@ -12,7 +12,7 @@ import { jsonOption, listOption, textOption, type Argument, type Command, type I
 import { withWorker } from '../connect.ts';
 import { withProgress } from '../progress.ts';
 import { unknownName } from '../suggest.ts';
-import { note, print, printJson, table } from '../terminal.ts';
+import { note, out, print, printJson, table } from '../terminal.ts';
 
 const server: Argument = { name: 'name', summary: 'name of the server in config.yaml' };
 /** Tool names are `mcp__<server>__<tool>`: a name must survive that. */
@@ -131,7 +131,7 @@ function offline(name: string, { url, transport, enabled }: McpServerConfig): Se
 }
 
 function serverTable(rows: readonly ServerState[], live: boolean): string {
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const state = (row: ServerState) => paint(row.state === 'connected' ? 'green' : row.state === 'failed' ? 'red' : 'yellow', row.state);
   const lines = rows.map((row) => [row.name, row.transport, live ? state(row) : '-', live ? String(row.tools) : '-', row.pid === null ? '-' : String(row.pid), row.error ?? '']);
   return table([['NAME', 'TRANSPORT', 'STATE', 'TOOLS', 'PID', ''].map((title) => paint('dim', title)), ...lines]);

@@ -7,7 +7,7 @@ import { openHome } from '../../state/home.ts';
 import { jsonOption, textOption, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { slotOf } from '../slots.ts';
-import { note, print, printJson, table } from '../terminal.ts';
+import { note, out, print, printJson, table } from '../terminal.ts';
 
 export const command: Command = {
   name: 'sessions',
@@ -46,7 +46,7 @@ async function list(link: Link, input: Input): Promise<number> {
 }
 
 function sessionTable(sessions: readonly SessionRow[]): string {
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const rows = sessions.map(({ id, title, preview, source, message_count, last_active }) => [id, new Date(last_active).toLocaleString('sv-SE'), source, String(message_count), title ?? oneLine(preview)]);
   return table([['SESSION', 'LAST ACTIVE', 'FROM', 'MESSAGES', 'TITLE'].map((head) => paint('dim', head)), ...rows]);
 }
@@ -60,7 +60,7 @@ async function show(link: Link, input: Input): Promise<number> {
 }
 
 function paragraph({ role, content, tool_calls, tool_name, finish_reason, timestamp }: Message): string {
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const who = role === 'tool' ? `tool ${tool_name ?? ''}` : role;
   const ended = finish_reason && finish_reason !== 'stop' && finish_reason !== 'tool_calls' ? ` (${finish_reason})` : '';
   const calls = (tool_calls ?? []).map(({ name, args }) => paint('cyan', `→ ${name} ${JSON.stringify(args)}`));

@@ -6,7 +6,7 @@ import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
 import { allReady, readSnapshot, type Snapshot } from '../snapshot.ts';
 import { statusView } from '../statusView.ts';
-import { print, printError, printJson } from '../terminal.ts';
+import { out, print, printError, printJson } from '../terminal.ts';
 
 /** A glance every second is what an eye follows; a read costs well under a millisecond. */
 const WATCH_MS = 1_000;
@@ -30,7 +30,7 @@ async function run(input: Input): Promise<number> {
   if (hasFlag(input, 'watch')) return watch(home, input);
   const snapshot = readSnapshot(home);
   if (input.json) printJson(document(home, snapshot));
-  else if (snapshot) print(statusView(snapshot, painter(process.stdout)));
+  else if (snapshot) print(statusView(snapshot, painter(out)));
   if (!snapshot?.live) printError(noSupervisor(home, snapshot), input.json);
   return exitCode(snapshot);
 }
@@ -52,17 +52,17 @@ function noSupervisor(home: Home, snapshot: Snapshot | undefined): AgentError {
 }
 
 async function watch(home: Home, input: Input): Promise<number> {
-  if (input.json || !process.stdout.isTTY) {
+  if (input.json || !out.isTTY) {
     throw new AgentError('USAGE', '--watch draws on a terminal', { fix: input.json ? 'leave out --watch for one JSON document' : 'leave out --watch when the output is not a terminal' });
   }
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   const stop = Promise.withResolvers<void>();
   process.once('SIGINT', () => stop.resolve());
   let snapshot: Snapshot | undefined;
   const draw = () => {
     snapshot = readSnapshot(home);
     const text = snapshot ? statusView(snapshot, paint) : `No supervisor runs on ${home.root}.`;
-    process.stdout.write(`\u001b[H\u001b[2J${text}\n\n${paint('dim', 'ctrl-C ends')}\n`);
+    print(`\u001b[H\u001b[2J${text}\n\n${paint('dim', 'ctrl-C ends')}`);
   };
   draw();
   const timer = setInterval(draw, WATCH_MS);

@@ -13,7 +13,7 @@ import { ensureSupervisor, type LaunchOptions } from '../launch.ts';
 import { withProgress } from '../progress.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { unreadyLines, withoutToken } from '../statusView.ts';
-import { note, print, printError, printJson } from '../terminal.ts';
+import { err, note, print, printError, printJson } from '../terminal.ts';
 
 export const command: Command = {
   name: 'up',
@@ -44,7 +44,7 @@ async function run(input: Input): Promise<number> {
 async function background(home: Home, options: LaunchOptions, input: Input): Promise<number> {
   const { link, started } = await withProgress('starting the supervisor', () => ensureSupervisor(home, options));
   using open = link;
-  if (!started) return alreadyRunning(home, open, options, input);
+  if (!started) return await alreadyRunning(home, open, options, input);
   return report(home, await untilReady(home, open), input);
 }
 
@@ -89,12 +89,12 @@ async function foreground(home: Home, options: LaunchOptions, input: Input): Pro
   });
   if (!supervisor) {
     using link = await dialSupervisor(home, { startingMs: limits.ipc.startingMs });
-    return alreadyRunning(home, link, options, input);
+    return await alreadyRunning(home, link, options, input);
   }
   let leaving = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (!leaving && process.stderr.isTTY) note('\nDraining; ctrl-C again stops at once.');
+      if (!leaving && err.isTTY) note('\nDraining; ctrl-C again stops at once.');
       leaving = true;
     });
   }

@@ -9,7 +9,7 @@ import { withSupervisor } from '../connect.ts';
 import { knownSlots, slotOf } from '../slots.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { unknownName } from '../suggest.ts';
-import { note, print, printJson } from '../terminal.ts';
+import { note, out, print, printJson } from '../terminal.ts';
 
 type Why = ResultOf<typeof whySlot>;
 
@@ -33,7 +33,7 @@ async function run(input: Input): Promise<number> {
     printJson(why);
     return 0;
   }
-  const paint = painter(process.stdout);
+  const paint = painter(out);
   print(why.sentence);
   if (why.last_exit) print(paint('dim', `${why.last_exit.at}  ${why.last_exit.signature}`));
   if (why.tail.length) print(['', ...why.tail.map((line) => `  ${line}`)].join('\n'));

@@ -1,0 +1,134 @@
+/**
+ * Bundles the product into `dist/`: one entry per process with shared chunks, source maps, the content
+ * id of the code, and the dashboard page. `--page-if-needed` builds the page alone, and only when it is
+ * missing or older than its sources (npm's `prepare`; a no-op where the build tools are not installed);
+ * `--code-only` leaves the page as it is.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { buildPage, pageIsFresh } from './buildPage.ts';
+import { leanBuiltins } from './leanBuiltins.ts';
+
+const root = join(import.meta.dirname, '..');
+const dist = join(root, 'dist');
+
+/** Commands that people and prompts call all day: with what they need they are one file, since each file costs a millisecond. */
+const HOT_COMMANDS = ['bin/commands/status.ts', 'bin/commands/pause.ts', 'bin/commands/resume.ts'];
+
+/** Native modules, found beside their binaries at run time. */
+const EXTERNAL = ['better-sqlite3', 'node-pty'];
+
+if (process.argv.includes('--page-if-needed')) await pageIfNeeded();
+else await buildAll();
+
+async function pageIfNeeded(): Promise<void> {
+  if (pageIsFresh(root)) return;
+  if (!canResolve('vite')) return say('the page is not built: its build tools are not installed (npm ci installs them)');
+  await pageStep();
+}
+
+async function buildAll(): Promise<void> {
+  const startedAt = performance.now();
+  if (!process.argv.includes('--code-only') && !pageIsFresh(root)) await pageStep();
+  const staging = join(dist, '.building');
+  rmSync(staging, { recursive: true, force: true });
+  await bundle(staging);
+  // What a process has not loaded yet is gone for it after this: a running service is updated, not rebuilt under its feet.
+  for (const name of readdirSync(staging)) {
+    rmSync(join(dist, name), { recursive: true, force: true });
+    renameSync(join(staging, name), join(dist, name));
+  }
+  rmSync(staging, { recursive: true, force: true });
+  const id = contentId();
+  writeFileSync(join(dist, 'code-id'), `${id}\n`);
+  say(`dist/ is built, code ${id}, in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
+}
+
+async function pageStep(): Promise<void> {
+  mkdirSync(dist, { recursive: true });
+  const { firstLoadBytes } = await buildPage(root);
+  say(`dist/page is built, ${Math.ceil(firstLoadBytes / 1_000)} kB of scripts for the first load (gzipped)`);
+}
+
+async function bundle(dir: string): Promise<void> {
+  const { rolldown } = await import('rolldown');
+  const warnings: string[] = [];
+  const core = staticImports(['bin/main.ts', ...HOT_COMMANDS]);
+  const build = await rolldown({
+    cwd: root,
+    input: entries(),
+    platform: 'node',
+    external: [/^node:/, ...EXTERNAL],
+    plugins: [leanBuiltins(root)],
+    onLog(level, log) {
+      if (level === 'warn') warnings.push(log.message);
+    },
+  });
+  const { output } = await build.write({
+    dir,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    codeSplitting: { groups: [{ name: 'core', test: (id) => core.has(id) }] },
+  });
+  await build.close();
+  for (const warning of warnings) say(`warning: ${warning}`);
+  refuseMissingEntries(output.map(({ fileName }) => fileName));
+}
+
+/** Everything of ours that these files need at once. */
+function staticImports(files: string[]): Set<string> {
+  const found = new Set<string>();
+  const visit = (file: string) => {
+    if (found.has(file)) return;
+    found.add(file);
+    const source = readFileSync(file, 'utf8');
+    for (const [, path] of source.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)';$/gm)) visit(join(dirname(file), path!));
+  };
+  for (const file of files) visit(join(root, file));
+  // An entry runs when it is loaded: it must not be part of what others load.
+  for (const entry of Object.values(entries())) found.delete(entry);
+  return found;
+}
+
+/** One entry per process: the command, the supervisor, each worker. */
+function entries(): Record<string, string> {
+  const workers = readdirSync(join(root, 'services'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(join(root, 'services', entry.name, 'main.ts')))
+    .map((entry) => `services/${entry.name}/main`);
+  return Object.fromEntries(['bin/main', 'bin/agentd', ...workers].map((name) => [name, join(root, `${name}.ts`)]));
+}
+
+/** The supervisor starts `dist/services/<slot>/main.js` by path. */
+function refuseMissingEntries(files: string[]): void {
+  const missing = Object.keys(entries()).filter((name) => !files.includes(`${name}.js`));
+  if (missing.length) throw new Error(`the bundle lacks ${missing.join(', ')}`);
+}
+
+/** Changes whenever anything that is shipped changes; source maps do not count. */
+function contentId(): string {
+  const hash = createHash('sha256');
+  const files = readdirSync(dist, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.map') && entry.name !== 'code-id')
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted();
+  for (const file of files) hash.update(file.slice(dist.length)).update('\0').update(readFileSync(file)).update('\0');
+  return hash.digest('hex').slice(0, 12);
+}
+
+function canResolve(name: string): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function say(text: string): void {
+  process.stdout.write(`build: ${text}\n`);
+}
