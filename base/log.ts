@@ -4,7 +4,7 @@
  */
 import { LogFile } from './logFile.ts';
 import { limits } from './limits.ts';
-import { createRedactor, type Redactor } from './redact.ts';
+import { createRedactor, MARK, SECRET_FIELD, type Redactor } from './redact.ts';
 import { messageOf } from './errors.ts';
 
 export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
@@ -55,7 +55,7 @@ export function createLogger({ sink, component, level = 'info', fields = {}, red
   const floor = severity(level);
   const at = (lineLevel: Level) => (msg: string, extra?: Fields) => {
     if (severity(lineLevel) < floor) return;
-    sink.write(lineLevel, redact(formatLine({ level: lineLevel, component, ...fields, msg, ...extra })));
+    sink.write(lineLevel, formatLine({ ...fields, ...extra, level: lineLevel, component, msg }, redact));
   };
   return {
     debug: at('debug'),
@@ -67,19 +67,43 @@ export function createLogger({ sink, component, level = 'info', fields = {}, red
   };
 }
 
-/** One line of contract §7; a field that cannot be serialised is replaced by its description, never thrown over. */
-export function formatLine(record: Fields & { level: Level; component: string; msg: string }): string {
-  const { level, component, msg, ...rest } = record;
-  const head = { time: new Date().toISOString(), level, component, ...rest, pid: process.pid, msg };
-  let line: string;
-  try {
-    line = JSON.stringify(head);
-  } catch (thrown) {
-    line = JSON.stringify({ time: head.time, level, component, pid: process.pid, msg, unserialisable: messageOf(thrown) });
-  }
+/**
+ * One line of contract §7; a field that cannot be serialised is replaced by its description, never thrown
+ * over. Redaction works on the values, before they are escaped: on the finished line it would miss secrets
+ * with a quote in them and could cut the JSON apart.
+ */
+export function formatLine(record: Fields & { level: Level; component: string; msg: string }, redact: (text: string) => string = (text) => text): string {
+  const { level, component, msg, time: _time, pid: _pid, ...fields } = record;
+  const head = { time: new Date().toISOString(), level, component };
+  const tail = { pid: process.pid, msg };
+  const line = serialise({ ...head, ...fields, ...tail }, redact) ?? serialise({ ...head, ...tail, unserialisable: true }, redact)!;
   if (Buffer.byteLength(line) <= limits.logs.lineMaxBytes) return line;
-  const cut = { ...head, msg: String(msg).slice(0, limits.logs.lineMaxBytes / 4), cut: true };
-  return JSON.stringify(Object.fromEntries(Object.entries(cut).filter(([, v]) => typeof v !== 'object' && String(v).length < limits.logs.lineMaxBytes / 4)));
+  return cutLine({ ...head, ...shortOf(fields), ...tail, cut: true }, redact);
+}
+
+function serialise(record: Fields, redact: (text: string) => string): string | undefined {
+  try {
+    return JSON.stringify(record, (name, value: unknown) => (typeof value !== 'string' ? value : SECRET_FIELD.test(name) ? MARK : redact(value)));
+  } catch {
+    // a cycle, or a value JSON does not know
+    return undefined;
+  }
+}
+
+/** A line this long is a message that ran away: keep its beginning and what tells where it came from. */
+function cutLine(record: Fields & { msg: string }, redact: (text: string) => string): string {
+  // Redacted whole: a cut through a secret would leave its beginning unrecognised.
+  const msg = redact(record.msg);
+  for (let chars: number = limits.logs.lineMaxBytes / 4; ; chars = Math.floor(chars / 2)) {
+    const line = serialise({ ...record, msg: msg.slice(0, chars).toWellFormed() }, redact)!;
+    if (Buffer.byteLength(line) <= limits.logs.lineMaxBytes || chars === 0) return line;
+  }
+}
+
+/** Numbers, flags and short texts; at most as many as a line holds. */
+function shortOf(fields: Fields): Fields {
+  const short = Object.entries(fields).filter(([name, value]) => typeof value !== 'object' && `${name}${String(value)}`.length < 200);
+  return Object.fromEntries(short.slice(0, 50));
 }
 
 /** `logs/<name>.log` plus `logs/errors.log` for warnings and worse; identical messages in a row collapse. */

@@ -4,7 +4,7 @@
  * a writer that still holds the old file writes into what is now `.1`.
  * This is the only code that appends to anything under `logs/` (lessons 21).
  */
-import { closeSync, constants, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errnoOf } from './errors.ts';
 
@@ -30,6 +30,8 @@ export class LogFile {
   #uncheckedBytes = 0;
   /** Lines that could not be written (full disk, lost directory); said in the next line that can. */
   #dropped = 0;
+  /** The file may end in half a line of ours. */
+  #torn = false;
 
   constructor(path: string, options: LogFileOptions) {
     this.path = path;
@@ -38,20 +40,38 @@ export class LogFile {
 
   /** Writes one line; adds the newline. Never throws: a log that cannot be written must not stop a worker. */
   append(line: string): void {
+    let offset = 0;
     try {
       this.#ready();
-      const text = this.#dropped > 0 ? `${droppedLine(this.#dropped)}\n${line}\n` : `${line}\n`;
-      const bytes = Buffer.from(text);
-      let offset = 0;
+      const dropped = this.#dropped > 0 ? `${droppedLine(this.#dropped)}\n` : '';
+      const bytes = Buffer.from(`${this.#torn ? '\n' : ''}${dropped}${line}\n`);
       while (offset < bytes.length) offset += writeSync(this.#fd!, bytes, offset);
+      this.#torn = false;
       this.#dropped = 0;
       this.#sizeBytes += bytes.length;
       this.#uncheckedBytes += bytes.length;
+    } catch {
+      if (offset > 0) this.#takeBack(offset);
+      this.#dropped++;
+      return this.close();
+    }
+    try {
       if (this.#sizeBytes >= this.#options.maxBytes) this.#rotate();
     } catch {
-      this.#dropped++;
-      this.close();
+      // no room or no right to rotate: the file grows until there is
     }
+  }
+
+  /** Half a line was written when the disk filled up: remove it, or see to it that the next one starts afresh. */
+  #takeBack(bytes: number): void {
+    try {
+      // Only if it still is the end of the file: another process may have written behind it.
+      const before = this.#sizeBytes;
+      if (fstatSync(this.#fd!).size === before + bytes) return ftruncateSync(this.#fd!, before);
+    } catch {
+      // then it stays, on a line of its own
+    }
+    this.#torn = true;
   }
 
   close(): void {
@@ -125,8 +145,9 @@ function claimed(path: string): boolean {
     return true;
   } catch (thrown) {
     if (errnoOf(thrown) !== 'EEXIST') throw thrown;
-    const madeAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    if (Date.now() - madeAt > CLAIM_STALE_MS) rmSync(path, { recursive: true, force: true });
+    // Gone meanwhile is not stale: removing it now could take away the fresh claim of a third process.
+    const madeAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    if (madeAt !== undefined && Date.now() - madeAt > CLAIM_STALE_MS) rmSync(path, { recursive: true, force: true });
     return false;
   }
 }

@@ -1,0 +1,64 @@
+import t from 'tap';
+import { createRedactor, SECRET_FIELD, SECRET_NAME } from '../../base/redact.ts';
+
+const MARK = '[redacted]';
+
+t.test('credentials of known shapes are recognised without knowing them', async (t) => {
+  const table: [given: string, want: string][] = [
+    ['key sk-proj-abcDEF1234567890abcd in use', `key ${MARK} in use`],
+    ['ghp_0123456789abcdefghij0123', MARK],
+    ['xoxb-1234567890-abcdef', MARK],
+    ['AKIAIOSFODNN7EXAMPLE', MARK],
+    [`AIza${'a1'.repeat(18)}`, MARK],
+    ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLWhlcmU', MARK],
+    ['bot 123456789:AAF-abcdefghijklmnopqrstuvwxyz012345', `bot ${MARK}`],
+    ['Authorization: Bearer abc123def456ghi7', `Authorization: Bearer ${MARK}`],
+    ['authorization: basic dXNlcjpwYXNzd29yZA==', `authorization: basic ${MARK}`],
+    ['GET /x?token=abc&n=1', `GET /x?token=${MARK}&n=1`],
+    ['ws://h/api/ws?ticket=t-1', `ws://h/api/ws?ticket=${MARK}`],
+    ['OPENAI_API_KEY=abc', `OPENAI_API_KEY=${MARK}`],
+    ['MY_SECRET="with \'blanks\' in it" next', `MY_SECRET=${MARK} next`],
+    ['postgres://user:pa55w0rd@host/db', `postgres://user:${MARK}@host/db`],
+    ['{"api_key":"plain-words-only-key","n":1}', `{"api_key":"${MARK}","n":1}`],
+    ['{\\"client_secret\\": \\"deep1nside\\"}', `{\\"client_secret\\": \\"${MARK}\\"}`],
+    ['--password=hunter', `--password=${MARK}`],
+    ['refresh_token: 1//0abc', `refresh_token: ${MARK}`],
+    ['-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- after', `${MARK} after`],
+    ['-----BEGIN PRIVATE KEY-----\ncut off', MARK],
+  ];
+  const redact = createRedactor();
+  t.same(table.map(([given]) => redact(given)), table.map(([, want]) => want));
+});
+
+t.test('ordinary words survive', async (t) => {
+  const redact = createRedactor();
+  const words = [
+    'a basic configuration of the bearer certificates',
+    'Basic authentication is refused',
+    'risk-assessment-of-the-desk-lamp',
+    'sk-learn-is-a-library-for-python',
+    'session_key agent:main:irc:group:#room',
+    'the password: it must have eight characters',
+    'max_tokens: 4096, prompt_tokens=12, tokens: 512',
+    'http://127.0.0.1:9119/?page=2&sort=key',
+    'mailto:someone@example.org wrote at 12:30:45',
+    'token budget, key binding, cookie policy',
+    '2026-11-21T06:34:08.761Z 0123456789abcdef0123456789abcdef',
+    'https://github.com/user/repo@main',
+  ];
+  t.same(words.map((text) => redact(text)), words);
+});
+
+t.test('known values disappear wherever they stand, the longer one first; short ones are too common', async (t) => {
+  const redact = createRedactor();
+  redact.learn(['s3cr3t', 's3cr3t-and-more', 'abc', 'a.c*(x']);
+  t.equal(redact('s3cr3t-and-more s3cr3ts abc aXcYx a.c*(x'), `${MARK} ${MARK}s abc aXcYx ${MARK}`);
+  redact.learn(['another']);
+  t.equal(redact('s3cr3t another'), `${MARK} ${MARK}`, 'learning adds');
+});
+
+t.test('which names are secret', async (t) => {
+  const names = ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'cookies', 'session_key', 'api_key', 'authorization', 'max_tokens', 'keyboard', 'monkeys'];
+  t.same(names.filter((name) => SECRET_NAME.test(name)), ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'cookies', 'session_key', 'api_key', 'max_tokens', 'monkeys'], 'for configuration: rather too many');
+  t.same(names.filter((name) => SECRET_FIELD.test(name)), ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'api_key', 'authorization'], 'for log fields');
+});
