@@ -38,12 +38,10 @@ export function machine<State extends { phase: string }, Event extends { type: s
   table: Table<State, Event, Effect>,
 ): (state: State, event: Event) => Step<State, Effect> {
   return (state, event) => {
-    const row = table[state.phase as State['phase']] as Record<
-      string,
-      ((state: State, event: Event) => Step<State, Effect>) | undefined
-    >;
-    const cell = row[event.type];
-    if (!cell) throw new IllegalTransition(name, state.phase, event.type);
-    return cell(state, event);
+    // Own cells only: a phase or an event named like a method of Object is as illegal as any other.
+    const rows = table as unknown as Record<string, Record<string, (state: State, event: Event) => Step<State, Effect>>>;
+    const row = Object.hasOwn(rows, state.phase) ? rows[state.phase]! : {};
+    if (!Object.hasOwn(row, event.type)) throw new IllegalTransition(name, state.phase, event.type);
+    return row[event.type]!(state, event);
   };
 }

@@ -9,7 +9,7 @@ import { filterEnv } from '../base/envFilter.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { limits } from '../base/limits.ts';
 import type { Status } from '../ipc/contracts/supervisor.ts';
-import { trimHeapSoon } from '../base/trimHeap.ts';
+import { settleAfterStart } from '../base/afterStart.ts';
 import { commonEnv, manifest, type WorkerManifest } from '../services/manifest.ts';
 import type { Config } from '../state/config/schema.ts';
 import { DEFAULT_PROFILE, listProfiles, openHome, type Home } from '../state/home.ts';
@@ -45,7 +45,7 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
     process.on(signal, () => (asked++ === 0 ? void supervisor.down({ actor: signal, drain: true }) : supervisor.hurry()));
   }
   process.on('SIGHUP', () => {});
-  trimHeapSoon();
+  settleAfterStart();
   return supervisor;
 }
 

@@ -11,7 +11,7 @@ import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger, type LogSink } from '../base/log.ts';
 import { createRedactor, type Redactor } from '../base/redact.ts';
 import { sleep, within } from '../base/time.ts';
-import { trimHeapSoon } from '../base/trimHeap.ts';
+import { settleAfterStart } from '../base/afterStart.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import { drain, ping, report, stop } from '../ipc/contracts/peer.ts';
 import { attach, ensureSlot, facts as factsNotice, heartbeat } from '../ipc/contracts/supervisor.ts';
@@ -195,7 +195,7 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
   if (!context.external) void keepSupervised(life, nonce, own, service, stopOnce);
   context.log.info('ready', { ready_ms: Math.round(performance.now() - startedAt) });
   service.started?.();
-  trimHeapSoon();
+  settleAfterStart();
 
   const code = await leaving.promise;
   server.stopListening();

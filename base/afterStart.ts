@@ -1,0 +1,22 @@
+/**
+ * What a process does once its start is over. Its compile cache is written now rather than at its end,
+ * where it would delay a first stop by half a second and be lost to SIGKILL. Then it gives memory that
+ * only the start needed back to the system: V8 keeps it until the next allocation pressure, which an
+ * idle process never has (measured: 4 to 9 MiB a process, 20 ms once).
+ */
+import { flushCompileCache } from 'node:module';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { limits } from './limits.ts';
+
+type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
+
+/** Once, a few seconds from now; does not keep the process alive. */
+export function settleAfterStart(afterMs: number = limits.worker.trimMs): void {
+  setTimeout(() => {
+    flushCompileCache();
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as Collect)({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    setFlagsFromString('--no-expose-gc');
+  }, afterMs).unref();
+}
