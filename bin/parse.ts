@@ -41,9 +41,9 @@ export function resolve(verb: Command, words: readonly string[]): Resolved {
   return { command, path, rest, help: wantsHelp(command, rest) };
 }
 
-/** Words of a command as its input. Errors: USAGE. */
-export async function parseInput({ command, path, rest }: Resolved, profile: string): Promise<Input> {
-  if (command.hot) {
+/** Words of a command as its input; `hot` tries the cheap parser first. Errors: USAGE. */
+export async function parseInput({ command, path, rest }: Resolved, { profile, hot }: { profile: string; hot: boolean }): Promise<Input> {
+  if (hot) {
     const input = parseHot(command, rest, profile);
     if (input) return input;
   }

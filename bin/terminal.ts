@@ -26,8 +26,6 @@ const terminalAt = (fd: number): { readonly isTTY: boolean } => ({
 export const out = terminalAt(1);
 export const err = terminalAt(2);
 
-const pauseCell = new Int32Array(new SharedArrayBuffer(4));
-
 /** Whole text, at once. A reader that went away (`agent logs | head`) ends the command quietly. */
 function writeAll(fd: number, text: string): void {
   const bytes = Buffer.from(text);
@@ -41,7 +39,7 @@ function writeAll(fd: number, text: string): void {
       }
       // A descriptor that someone else made non-blocking is full: its reader is slow, not gone.
       if (errnoOf(thrown) !== 'EAGAIN') throw thrown;
-      Atomics.wait(pauseCell, 0, 0, 5);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }
 }

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { commandTable } from '../bin/commandTable.ts';
 import { buildPage, pageIsFresh } from './buildPage.ts';
 import { leanBuiltins } from './leanBuiltins.ts';
 
@@ -15,7 +16,7 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 
 /** Commands that people and prompts call all day: with what they need they are one file, since each file costs a millisecond. */
-const HOT_COMMANDS = ['bin/commands/status.ts', 'bin/commands/pause.ts', 'bin/commands/resume.ts'];
+const hotCommands = commandTable.filter(({ hot }) => hot).map(({ name }) => `bin/commands/${name}.ts`);
 
 /** Native modules, found beside their binaries at run time. */
 const EXTERNAL = ['better-sqlite3', 'node-pty'];
@@ -55,7 +56,7 @@ async function pageStep(): Promise<void> {
 async function bundle(dir: string): Promise<void> {
   const { rolldown } = await import('rolldown');
   const warnings: string[] = [];
-  const core = staticImports(['bin/main.ts', ...HOT_COMMANDS]);
+  const core = staticImports(['bin/main.ts', ...hotCommands]);
   const build = await rolldown({
     cwd: root,
     input: entries(),

@@ -13,7 +13,6 @@ export const command: Command = {
   details:
     'Running work finishes, processes stay up. The file ESTOP in the home is the switch: `touch ~/.agent/ESTOP` does the same. ' +
     'With -p only that profile is held. Pausing again replaces reason, time to live and scope.',
-  hot: true,
   options: [
     { flags: '--reason <text>', summary: 'why, shown in status' },
     { flags: '--ttl <duration>', summary: 'ends by itself after this long (90s, 10m, 2h, 1d)' },

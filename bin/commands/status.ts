@@ -15,7 +15,6 @@ export const command: Command = {
   name: 'status',
   summary: 'Show what runs, what does not, and why',
   details: 'Exit code: 0 every wanted slot is ready, 1 some are not, 3 no supervisor runs (the last snapshot is shown with its age).',
-  hot: true,
   options: [jsonOption, { flags: '-w, --watch', summary: 'draw it again every second until ctrl-C' }],
   examples: [
     { line: 'agent status', does: 'one line per slot' },

@@ -1,0 +1,151 @@
+/**
+ * What may import what (house, "Folders"), which files may start processes or append to files, and how
+ * long a file may get. Reads the sources; a minimum of files keeps it from passing by reading nothing.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import t from 'tap';
+import { errorsDoc } from '../scripts/errorsDoc.ts';
+
+const root = join(import.meta.dirname, '..');
+
+interface Source {
+  /** Below the root, with slashes. */
+  file: string;
+  text: string;
+  imports: { target: string; typeOnly: boolean }[];
+}
+
+const folders = ['base', 'ipc', 'state', 'supervisor', 'services', 'agent', 'chat', 'bin', 'scripts', 'web', 'desktop', 'systemd', 'launchd', 'test'];
+const sources = folders.flatMap((folder) => filesBelow(folder)).map(read);
+const product = sources.filter(({ file }) => !file.startsWith('test/') && !file.startsWith('scripts/'));
+
+/** Folder → what it may import of ours. `services/x` means the worker's own folder. */
+const allowed: Record<string, readonly string[]> = {
+  base: ['base'],
+  ipc: ['base', 'ipc'],
+  state: ['base', 'state'],
+  agent: ['base', 'agent'],
+  supervisor: ['base', 'ipc', 'state', 'supervisor'],
+  services: ['base', 'ipc', 'state', 'services/worker.ts', 'services/manifest.ts'],
+  chat: ['base', 'ipc', 'chat'],
+  bin: ['base', 'ipc', 'state', 'chat', 'bin', 'services/manifest.ts'],
+  systemd: ['base', 'state', 'systemd'],
+  launchd: ['base', 'state', 'launchd'],
+  web: ['web'],
+  desktop: ['desktop'],
+};
+
+/** Beyond the rows above, each for its reason. */
+const exceptions: Record<string, readonly string[]> = {
+  // The engine is a library; its worker is the one that fills its ports.
+  'services/agent': ['agent'],
+  // The supervisor knows no service: its entry hands it the manifest.
+  'bin/agentd.ts': ['supervisor'],
+};
+
+/** Starting processes is worth a second look: each of these ends what it starts, whole group included. */
+const starters = [
+  'agent/tools/terminal.ts',
+  'bin/editConfig.ts',
+  'bin/launch.ts',
+  'services/cron/script.ts',
+  'services/mcp/stdioChild.ts',
+  'services/terminal/shell.ts',
+  'state/processIdentity.ts',
+  'supervisor/incarnation.ts',
+  'supervisor/output.ts',
+];
+const STARTS = /['"](?:node:)?(?:child_process|cluster)['"]|from '(?:execa|node-pty)'|import\('(?:execa|node-pty)'\)/;
+
+/** Lessons 21: side files grow beside the rotation. Only this one appends. */
+const appenders = ['base/logFile.ts'];
+const APPENDS = /\b(?:appendFile|appendFileSync|createWriteStream|O_APPEND)\b|flags?: 'a'|, 'a'\)/;
+
+/** Where a name says nothing. */
+const EMPTY_NAMES = /(?:^|\/)(?:utils?|helpers?|managers?|common|misc|index)\.tsx?$/i;
+const LINES_MAX = 500;
+
+t.test('the sources are really read', async (t) => {
+  t.ok(product.length >= 150, `${product.length} product files, at least 150 expected`);
+  const imports = product.flatMap((source) => source.imports);
+  t.ok(imports.length >= 400, `${imports.length} imports, at least 400 expected`);
+});
+
+t.test('every import goes down: what a folder may use is listed', async (t) => {
+  t.same(product.flatMap(forbiddenImports), []);
+});
+
+t.test('nothing in the product imports bin, scripts or test', async (t) => {
+  const upward = product
+    .filter(({ file }) => !file.startsWith('bin/'))
+    .flatMap(({ file, imports }) => imports.filter(({ target }) => /^(?:bin|scripts|test)\//.test(target)).map(({ target }) => `${file} → ${target}`));
+  t.same(upward, []);
+});
+
+t.test('the page takes nothing but types from the contracts', async (t) => {
+  const values = product
+    .filter(({ file }) => file.startsWith('web/'))
+    .flatMap(({ file, imports }) => imports.filter(({ target, typeOnly }) => !target.startsWith('web/') && !(typeOnly && target.startsWith('ipc/'))).map(({ target }) => `${file} → ${target}`));
+  t.same(values, []);
+});
+
+t.test('only listed files start processes', async (t) => {
+  const found = product.filter(({ file, text }) => !file.startsWith('web/') && STARTS.test(text)).map(({ file }) => file);
+  t.same(found.filter((file) => !starters.includes(file)), []);
+});
+
+t.test('only the log file writer appends to files', async (t) => {
+  const found = product.filter(({ text }) => APPENDS.test(withoutComments(text))).map(({ file }) => file);
+  t.same(found.filter((file) => !appenders.includes(file)), []);
+});
+
+t.test('files are named for what they export and stay readable', async (t) => {
+  t.same(product.map(({ file }) => file).filter((file) => EMPTY_NAMES.test(file)), []);
+  const long = product.map(({ file, text }) => ({ file, lines: text.split('\n').length })).filter(({ lines }) => lines > LINES_MAX);
+  t.same(long, []);
+});
+
+t.test('docs/ERRORS.md is the table of base/errors.ts', async (t) => {
+  t.equal(readFileSync(join(root, 'docs', 'ERRORS.md'), 'utf8'), errorsDoc, 'node scripts/errorsDoc.ts --write brings it up to date');
+});
+
+t.test('the lockfile holds the pinned node of every platform and no address of a registry', async (t) => {
+  const lockfile = readFileSync(join(root, 'package-lock.json'), 'utf8');
+  const missing = ['linux-x64', 'linux-arm64', 'win-x64'].filter((platform) => !lockfile.includes(`"node_modules/node-${platform}"`));
+  t.same(missing, [], 'npm drops an optional dependency that it cannot resolve, without a word');
+  t.notMatch(lockfile, /"resolved": "http/);
+});
+
+function forbiddenImports({ file, imports }: Source): string[] {
+  const folder = file.split('/')[0]!;
+  const own = file.split('/').length > 2 ? file.split('/').slice(0, 2).join('/') : file;
+  const may = [...(allowed[folder] ?? []), ...(exceptions[own] ?? []), ...(folder === 'services' ? [own] : [])];
+  return imports
+    .filter(({ target, typeOnly }) => !may.some((path) => target === path || target.startsWith(`${path}/`)) && !(folder === 'web' && typeOnly))
+    .map(({ target }) => `${file} → ${target}`);
+}
+
+function read(file: string): Source {
+  const text = readFileSync(join(root, file), 'utf8');
+  const found = text.matchAll(/^(?:import|export) (type )?[^;'"]*?(?:from )?'(\.[^']+)'|import\('(\.[^']+)'\)/gm);
+  const imports = [...found].map(([, type, from, dynamic]) => ({
+    target: relative(root, join(root, dirname(file), (from ?? dynamic)!)).replaceAll('\\', '/'),
+    typeOnly: type !== undefined,
+  }));
+  return { file, text, imports };
+}
+
+function filesBelow(folder: string): string[] {
+  try {
+    return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(?:ts|tsx|mts)$/.test(entry.name))
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'));
+  } catch {
+    return [];
+  }
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+}
