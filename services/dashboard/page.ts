@@ -64,6 +64,8 @@ function policyOf(nonce: string): string {
     "default-src 'none'",
     `script-src 'self' 'nonce-${nonce}'`,
     `style-src 'self' 'nonce-${nonce}'`,
+    // Attributes alone: the terminal sets colours cell by cell. What a model wrote never keeps a style attribute.
+    "style-src-attr 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src 'self'",
     "connect-src 'self'",

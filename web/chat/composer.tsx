@@ -41,7 +41,7 @@ export function Composer({ draftKey, working, onSubmit, onStop, queued = [], not
   };
 
   return (
-    <div className="mx-auto grid w-full max-w-3xl gap-2 px-4 pb-4 md:px-6">
+    <div className="mx-auto grid w-full max-w-3xl gap-2 px-4 pt-2 pb-4 md:px-6">
       {failure && <Notice tone="bad">{failure}</Notice>}
       {queued.length > 0 && <Queue queued={queued} />}
       {notice}

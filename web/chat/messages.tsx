@@ -116,7 +116,7 @@ function Ending({ status, failure, onRetry }: { status: 'interrupted' | 'error';
 
 function Footer({ text, durationMs }: { text: string; durationMs: number | null }) {
   return (
-    <div className="-mt-1 flex h-8 items-center gap-2 text-xs text-faint">
+    <div className="-mt-1 -ml-2 flex h-8 items-center gap-2 text-xs text-faint">
       <CopyButton text={text} label="Copy the answer" />
       {durationMs !== null && <span>{duration(durationMs)}</span>}
     </div>

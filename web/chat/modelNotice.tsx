@@ -23,8 +23,8 @@ function Rehearsal({ because }: { because: string | null }) {
   return (
     <details className="group rounded-xl bg-tint px-4 text-sm">
       <summary className="flex min-h-9 list-none flex-wrap items-center gap-x-2 py-1.5 [&::-webkit-details-marker]:hidden">
-        <span className="font-medium">Rehearsal model: its answers are scripted, no language model is connected.</span>
-        <span className="text-accent underline underline-offset-3 group-open:hidden">Connect one</span>
+        <span className="font-medium">Rehearsal model: its answers are scripted.</span>
+        <span className="text-accent underline underline-offset-3 group-open:hidden">Connect a real one</span>
       </summary>
       <div className="grid gap-2 pb-3 text-soft">
         {because && <p>{because}</p>}

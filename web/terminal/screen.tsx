@@ -32,12 +32,11 @@ export function Screen({ look, onState }: ScreenProps) {
       cursorBlink: true,
       scrollback: 5_000,
       theme: themeOf(),
-      documentOverride: withNonce(document),
     });
     terminal.current = screen;
     const fit = new FitAddon();
     screen.loadAddon(fit);
-    screen.open(box.current!);
+    openWithNonce(screen, box.current!);
     fit.fit();
     screen.focus();
     const link = connect(screen, onState);
@@ -107,22 +106,21 @@ function connect(screen: Terminal, onState: (state: ScreenState) => void): { clo
   };
 }
 
-/** xterm makes style elements of its own; the page's policy lets only those with its nonce through. */
-function withNonce(page: Document): Document {
-  const nonce = page.querySelector<HTMLScriptElement>('script[nonce]')?.nonce;
-  return new Proxy(page, {
-    get(target, key) {
-      if (key === 'createElement') {
-        return (name: string) => {
-          const element = target.createElement(name);
-          if (name === 'style' && nonce) element.nonce = nonce;
-          return element;
-        };
-      }
-      const value: unknown = Reflect.get(target, key);
-      return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value;
-    },
-  });
+/** xterm makes style elements while it opens; the page's policy lets only those with its nonce through. */
+function openWithNonce(screen: Terminal, box: HTMLElement): void {
+  const nonce = document.querySelector<HTMLScriptElement>('script[nonce]')?.nonce ?? '';
+  const create = document.createElement.bind(document);
+  document.createElement = ((name: string, options?: ElementCreationOptions) => {
+    const element = create(name, options);
+    if (element instanceof HTMLStyleElement) element.nonce = nonce;
+    return element;
+  }) as typeof document.createElement;
+  try {
+    screen.open(box);
+  } finally {
+    // The own property goes, the method of the prototype is back.
+    delete (document as Partial<Document>).createElement;
+  }
 }
 
 function themeOf(): ITheme {

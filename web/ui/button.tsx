@@ -31,7 +31,7 @@ export function IconButton({ label, weight = 'quiet', className = '', children, 
       type="button"
       aria-label={label}
       title={label}
-      className={`inline-flex size-8 shrink-0 items-center justify-center rounded-lg transition-colors disabled:pointer-events-none disabled:opacity-50 ${weights[weight]} ${className}`}
+      className={`inline-flex size-8 shrink-0 items-center justify-center rounded-lg transition-colors pointer-coarse:size-10 disabled:pointer-events-none disabled:opacity-50 ${weights[weight]} ${className}`}
       {...rest}
     >
       {children}

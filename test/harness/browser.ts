@@ -1,0 +1,77 @@
+/** A real Chromium for tests: fresh profile, no traffic of its own, gone with everything it made at the end. */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type BrowserContext, type Page } from 'playwright-core';
+import { buildPage, pageIsFresh } from '../../scripts/buildPage.ts';
+import { projectRoot } from './worker.ts';
+
+export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+
+export const hasChromium = (): boolean => existsSync(chromiumPath);
+
+const args = [
+  '--no-sandbox',
+  '--headless',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export interface TestBrowser extends AsyncDisposable {
+  context: BrowserContext;
+  /** A tab whose errors are collected. */
+  open(address: string): Promise<TestTab>;
+}
+
+export interface TestTab {
+  page: Page;
+  /** Uncaught exceptions and console errors so far. */
+  errors: string[];
+}
+
+export interface BrowserLook {
+  width?: number;
+  height?: number;
+  colorScheme?: 'light' | 'dark';
+  /** Touch and a small screen. */
+  phone?: boolean;
+}
+
+export async function startBrowser({ width = 1280, height = 800, colorScheme = 'light', phone = false }: BrowserLook = {}): Promise<TestBrowser> {
+  const profile = mkdtempSync(join(tmpdir(), 'agent-browser-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: chromiumPath,
+    args,
+    viewport: { width, height },
+    colorScheme,
+    hasTouch: phone,
+    isMobile: phone,
+    reducedMotion: 'reduce',
+    chromiumSandbox: false,
+  });
+  context.setDefaultTimeout(15_000);
+  return {
+    context,
+    async open(address) {
+      const page = await context.newPage();
+      const errors: string[] = [];
+      page.on('pageerror', (thrown) => errors.push(thrown.message));
+      page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+      await page.goto(address);
+      return { page, errors };
+    },
+    async [Symbol.asyncDispose]() {
+      await context.close();
+      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** Builds the page unless it is newer than its sources. */
+export async function ensurePage(): Promise<void> {
+  if (!pageIsFresh(projectRoot)) await buildPage(projectRoot);
+}

@@ -1,0 +1,200 @@
+/** The WebSockets of the dashboard against real agent and terminal workers: relay, loss of a peer, slow readers, guard. */
+import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import type { WebSocket } from 'ws';
+import { limits } from '../../base/limits.ts';
+import { report } from '../../ipc/contracts/peer.ts';
+import { closed, refused, startDashboard, type TestDashboard } from '../harness/dashboard.ts';
+import { testHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
+import { startWorker } from '../harness/worker.ts';
+
+interface Frame {
+  id?: number | null;
+  method?: string;
+  params?: { type: string; session_id: string | null; seq: number | null; payload: Record<string, unknown> };
+  result?: Record<string, unknown>;
+  error?: { code: number; data: { code: string; retry: boolean } };
+}
+
+/** A page without a browser. */
+interface Tab {
+  socket: WebSocket;
+  frames: Frame[];
+  send(id: number, method: string, params: Record<string, unknown>): void;
+  answer(id: number): Promise<Frame>;
+  event(type: string, from?: number): Promise<NonNullable<Frame['params']>>;
+}
+
+function openTab(dashboard: TestDashboard): Tab {
+  const socket = dashboard.socket('/api/ws');
+  const frames: Frame[] = [];
+  socket.on('message', (data: Buffer) => frames.push(JSON.parse(data.toString()) as Frame));
+  socket.on('error', () => {});
+  return {
+    socket,
+    frames,
+    send: (id, method, params) => socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params })),
+    answer: (id) => until(`the answer ${id}`, () => frames.find((frame) => frame.id === id && frame.method === undefined)),
+    event: (type, from = 0) => until(`event ${type}`, () => frames.slice(from).find((frame) => frame.params?.type === type)?.params),
+  };
+}
+
+t.test('frames go through unread: a turn runs over the relay, and errors keep their code', async (t) => {
+  using home = testHome();
+  await using _agent = await startWorker(home, 'agent', { demo: true });
+  await using dashboard = await startDashboard(home);
+  const tab = openTab(dashboard);
+  t.match(await tab.event('gateway.ready'), { payload: { epoch: String, heartbeat_ms: Number } });
+  tab.send(1, 'session.create', { source: 'api' });
+  const { session_id } = (await tab.answer(1)).result!;
+  tab.send(2, 'prompt.submit', { session_id, text: 'say: 4 words', idempotency_key: 'a' });
+  t.match((await tab.answer(2)).result, { status: 'streaming' });
+  t.match(await tab.event('message.complete'), { session_id, payload: { status: 'complete', text: 'alpha bravo charlie delta' } });
+  tab.send(3, 'session.create', { nonsense: 1 });
+  t.match((await tab.answer(3)).error, { code: 4000, data: { code: 'BAD_REQUEST' } });
+  tab.send(4, 'worker.stop', {});
+  t.match((await tab.answer(4)).error, { code: -32601 }, 'methods between workers are closed to a browser');
+  tab.socket.close();
+});
+
+t.test('what is no JSON-RPC object is refused without losing the connection to the agent', async (t) => {
+  using home = testHome();
+  await using _agent = await startWorker(home, 'agent', { demo: true });
+  await using dashboard = await startDashboard(home);
+  const tab = openTab(dashboard);
+  await tab.event('gateway.ready');
+  for (const junk of ['not json', '[]', 'null', '7']) tab.socket.send(junk);
+  tab.socket.send(Buffer.from([1, 2, 3]), { binary: true });
+  await until('five refusals', () => tab.frames.filter(({ error }) => error?.data.code === 'FRAME_MALFORMED').length === 5);
+  tab.send(1, 'client.ping', {});
+  t.ok((await tab.answer(1)).result);
+  t.equal(tab.frames.filter(({ params }) => params?.type === 'gateway.ready').length, 1, 'still the first connection');
+  tab.socket.close();
+});
+
+t.test('the agent is killed: the socket stays, open calls are answered PEER_GONE, the next agent is announced and replays', { timeout: 60_000 }, async (t) => {
+  using home = testHome();
+  await using first = await startWorker(home, 'agent', { demo: true });
+  await using dashboard = await startDashboard(home);
+  const tab = openTab(dashboard);
+  await tab.event('gateway.ready');
+  tab.send(1, 'session.create', { source: 'api' });
+  const { session_id } = (await tab.answer(1)).result!;
+  tab.send(2, 'prompt.submit', { session_id, text: 'say: 5000 words', idempotency_key: 'one' });
+  await tab.answer(2);
+  await tab.event('message.delta');
+  // A frozen agent answers nothing: this call is in flight when it dies.
+  process.kill(-first.child.pid!, 'SIGSTOP');
+  tab.send(3, 'session.list', {});
+  tab.send(4, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
+  await first.kill('SIGKILL');
+  for (const id of [3, 4]) t.match((await tab.answer(id)).error, { data: { code: 'PEER_GONE', retry: true } });
+  await tab.event('gateway.away');
+  tab.send(5, 'client.ping', {});
+  t.match((await tab.answer(5)).error, { data: { code: 'PEER_GONE' } }, 'and so is what is asked meanwhile');
+
+  const known = Math.max(...tab.frames.map(({ params }) => params?.seq ?? 0));
+  const from = tab.frames.length;
+  await using _second = await startWorker(home, 'agent', { demo: true });
+  await tab.event('gateway.ready', from);
+  tab.send(6, 'session.events.since', { session_id, last_seen: known });
+  const replay = (await tab.answer(6)).result as { truncated: boolean; events: { type: string; payload: { status?: string } }[] };
+  t.equal(replay.truncated, false);
+  t.match(replay.events.find(({ type }) => type === 'message.complete'), { payload: { status: 'interrupted', error: { code: 'TURN_CUT' } } });
+  tab.send(7, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
+  tab.send(8, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
+  const [once, twice] = [(await tab.answer(7)).result, (await tab.answer(8)).result];
+  t.equal(once!.message_id, twice!.message_id, 'sent again with its key it is one message');
+  tab.socket.close();
+});
+
+t.test('a tab that does not read costs the dashboard a bounded amount, and nobody else anything', { timeout: 60_000 }, async (t) => {
+  using home = testHome();
+  await using _agent = await startWorker(home, 'agent', { demo: true });
+  await using dashboard = await startDashboard(home);
+  const slow = openTab(dashboard);
+  const other = openTab(dashboard);
+  await Promise.all([slow.event('gateway.ready'), other.event('gateway.ready')]);
+  other.send(1, 'session.create', { source: 'api' });
+  const { session_id } = (await other.answer(1)).result!;
+  other.send(2, 'prompt.submit', { session_id, text: `say: 1 words ${'x'.repeat(400_000)}` });
+  await other.event('message.complete');
+  const rss = async () => {
+    using link = await dashboard.worker.dial();
+    return (await link.call(report, {})).rss_bytes;
+  };
+  const before = await rss();
+  slow.socket.pause();
+  // Each answer holds the long prompt: 100 of them are some 80 MB that nobody takes.
+  for (let id = 10; id < 110; id++) slow.send(id, 'session.history', { session_id });
+  other.send(3, 'session.history', { session_id });
+  t.ok((await other.answer(3)).result, 'another tab is served meanwhile');
+  t.ok((await rss()) - before < 6 * limits.dashboard.socketQueueMaxBytes, 'far less waits than was asked for');
+  slow.socket.resume();
+  await until('every call has an answer, or the tab was cut and may dial again', () => slow.socket.readyState === slow.socket.CLOSED || slow.frames.filter(({ id }) => id !== undefined && id !== null && id >= 10).length === 100);
+  slow.socket.terminate();
+  other.socket.close();
+});
+
+t.test('a terminal opens in the page, takes keys and sizes, and ends with it', async (t) => {
+  using home = testHome();
+  await using terminal = await startWorker(home, 'terminal', { env: { SHELL: '/bin/bash' } });
+  await using dashboard = await startDashboard(home);
+  const page = dashboard.socket('/api/pty?cols=90&rows=20');
+  let output = '';
+  const said: Record<string, unknown>[] = [];
+  page.on('message', (data: Buffer, binary) => (binary ? (output += data.toString()) : said.push(JSON.parse(data.toString()) as Record<string, unknown>)));
+  const { pid } = (await until('ready', () => said[0])) as { pid: number };
+  page.send(JSON.stringify({ type: 'resize', cols: 100, rows: 30 }));
+  page.send(JSON.stringify({ type: 'input', data: 'stty size; echo é$((6 * 7))\r' }));
+  await until('the answer', () => output.includes('é42') && output.includes('30 100'));
+  page.close();
+  await until('the shell is gone', () => !isAlive(pid), 5_000);
+
+  const quitter = dashboard.socket('/api/pty');
+  const end = closed(quitter);
+  quitter.on('message', (data: Buffer, binary) => binary || said.push(JSON.parse(data.toString()) as Record<string, unknown>));
+  await until('ready', () => said.some(({ type }, index) => index > 0 && type === 'ready'));
+  quitter.send(JSON.stringify({ type: 'input', data: 'exit 4\r' }));
+  t.equal((await end).code, 1000);
+  t.match(said.at(-1), { type: 'exit', code: 4 });
+
+  const junk = dashboard.socket('/api/pty');
+  await until('it is open', () => junk.readyState === junk.OPEN);
+  junk.send('{"type":"format-disk"}');
+  t.equal((await closed(junk)).code, 1008);
+  await terminal.kill();
+  const nobody = dashboard.socket('/api/pty');
+  const answer = new Promise<string>((resolve) => nobody.on('message', (data: Buffer) => resolve(data.toString())));
+  t.match(JSON.parse(await answer), { type: 'error', fix: /agent up/ });
+});
+
+t.test('unknown paths, profiles and sizes are refused before the handshake', async (t) => {
+  using home = testHome();
+  await using dashboard = await startDashboard(home);
+  t.equal(await refused(dashboard.socket('/api/nothing')), 404);
+  t.equal(await refused(dashboard.socket('/api/pty?profile=nobody')), 404);
+  t.equal(await refused(dashboard.socket('/api/pty?cols=1')), 422);
+  t.equal(await refused(dashboard.socket('/api/logs/follow?file=passwd')), 422);
+});
+
+t.test('a page of another site, loaded in the same machine, gets neither socket nor answer', async (t) => {
+  using home = testHome();
+  await using dashboard = await startDashboard(home);
+  const elsewhere = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => elsewhere.once('listening', resolve));
+  const origin = `http://127.0.0.1:${(elsewhere.address() as { port: number }).port}`;
+  t.equal((await closed(dashboard.socket('/api/ws', { origin }))).code, 4403, 'not even with the token');
+  t.equal((await dashboard.ask('/api/status', { headers: { Origin: origin } })).status, 403);
+  elsewhere.close();
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
