@@ -12,27 +12,32 @@ import { EventLog } from './events.ts';
 import { createModelDesk, factsOf } from './models.ts';
 import { processGroups, recover } from './recover.ts';
 import { rpcHandlers } from './rpc.ts';
-import { defaultDirectory, infoOf } from './sessions.ts';
+import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { Store } from './store.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
-/** Errors: STORE_CORRUPT, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
-export async function startAgent(context: WorkerContext): Promise<WorkerService> {
-  const { log } = context;
+/** The parts of the worker, wired. Errors: STORE_CORRUPT, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
+export function buildAgent(context: WorkerContext): SessionParts {
   const store = new Store(context.paths.stateDb);
   const transcripts = new Transcripts(store);
   const events = new EventLog({
     store,
-    log,
+    log: context.log,
     onFailure: (sessionId, thrown) => turns.storeFailed(sessionId, thrown),
     onPrune: (sessionId, seq) => turns.saveProgress(sessionId, seq),
   });
   const desk = createModelDesk(context);
   const toolbox = createToolbox(context, processGroups(store));
   const turns = new Turns({ context, store, transcripts, events, desk, toolbox, info: (session, running) => infoOf({ context, desk }, session, running) });
-  const parts = { context, store, transcripts, events, turns, desk };
+  return { context, store, transcripts, events, turns, desk };
+}
+
+export async function startAgent(context: WorkerContext): Promise<WorkerService> {
+  const { log } = context;
+  const parts = buildAgent(context);
+  const { store, transcripts, events, turns, desk } = parts;
 
   const cut = recover({ store, transcripts, events, log });
   store.forgetEmptySessions();

@@ -75,7 +75,8 @@ export class EventLog {
 
   /** To every client: something outside sessions changed. Not stored. */
   broadcast(type: string, payload: Record<string, unknown> = {}): void {
-    for (const link of this.#links.keys()) link.notify(event, { type, session_id: null, seq: null, payload });
+    this.#outbox.push({ type, session_id: null, seq: null, payload });
+    this.#flushing ??= setImmediate(() => this.#flush());
   }
 
   /** To the followers of a session, without a number: for what cannot be stored. */
@@ -139,7 +140,8 @@ export class EventLog {
 
   #send(): void {
     for (const params of this.#outbox.splice(0)) {
-      for (const link of this.#streams.get(params.session_id!)?.followers ?? []) link.notify(event, params);
+      const receivers = params.session_id === null ? this.#links.keys() : this.#streams.get(params.session_id)?.followers;
+      for (const link of receivers ?? []) link.notify(event, params);
     }
   }
 

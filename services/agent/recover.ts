@@ -30,20 +30,39 @@ export function recover(parts: Parts): number {
 
 /** Records the end of a turn that nobody could end: partial text kept, open tool calls answered, event sent. */
 export function settleCutTurn({ store, transcripts, events, log }: Parts, turn: TurnRecord, error: TurnError): void {
-  const rows = transcripts.rowsOfTurn(turn.id);
-  const open = rows.findLast((row) => row.role === 'assistant' && row.finish_reason === null);
-  events.atomically(turn.session_id, () => {
+  const { id, session_id: sessionId } = turn;
+  const rows = transcripts.rowsOfTurn(id);
+  const finished = lastAnswer(rows);
+  events.atomically(sessionId, () => {
     for (const call of unanswered(rows)) {
-      transcripts.addToolResult(turn.session_id, turn.id, call, { text: 'Cut off: the agent worker ended while this ran. Its effect is unknown.', isError: true });
+      transcripts.addToolResult(sessionId, id, call, { text: 'Cut off: the agent worker ended while this ran. Its effect is unknown.', isError: true });
     }
-    const partial = open ? received(store, turn, open) : { text: '', reasoning: '' };
-    const messageId = open?.id ?? transcripts.openAssistant(turn.session_id, turn.id);
-    transcripts.closeAssistant(messageId, { ...partial, toolCalls: [], finishReason: 'interrupted' });
-    const end: TurnEnd = { status: 'interrupted', messageId, text: partial.text, error, usage: null, modelCalls: rows.filter((row) => row.role === 'assistant').length, toolCalls: 0 };
-    transcripts.finishTurn(turn.id, end, 'crash');
-    events.emit(turn.session_id, turn.id, 'message.complete', completePayload(end, Date.now() - turn.started_at));
+    const { messageId, text } = finished ? { messageId: finished.id, text: finished.content } : closeCutAnswer({ store, transcripts }, turn, rows);
+    const status = finished ? statusOf(finished) : 'interrupted';
+    const modelCalls = rows.filter((row) => row.role === 'assistant').length;
+    const end: TurnEnd = { status, messageId, text, error: status === 'complete' ? null : error, usage: null, modelCalls, toolCalls: 0 };
+    transcripts.finishTurn(id, end, 'crash');
+    events.emit(sessionId, id, 'message.complete', completePayload(end, Date.now() - turn.started_at));
   });
-  log.warn('a turn was cut by the end of the worker', { session_id: turn.session_id, turn: turn.id, tools_ran: turn.tools_ran === 1 });
+  log.warn('a turn was cut by the end of the worker', { session_id: sessionId, turn: id, tools_ran: turn.tools_ran === 1 });
+}
+
+/** The final answer, when it was stored and only the end of its turn was not. */
+function lastAnswer(rows: MessageRecord[]): MessageRecord | undefined {
+  const last = rows.at(-1);
+  return last?.role === 'assistant' && last.finish_reason !== null && last.tool_calls === null ? last : undefined;
+}
+
+function statusOf({ finish_reason }: MessageRecord): TurnEnd['status'] {
+  return finish_reason === 'interrupted' || finish_reason === 'error' ? finish_reason : 'complete';
+}
+
+function closeCutAnswer({ store, transcripts }: Pick<Parts, 'store' | 'transcripts'>, turn: TurnRecord, rows: MessageRecord[]): { messageId: number; text: string } {
+  const open = rows.findLast((row) => row.role === 'assistant' && row.finish_reason === null);
+  const partial = open ? received(store, turn, open) : { text: '', reasoning: '' };
+  const messageId = open?.id ?? transcripts.openAssistant(turn.session_id, turn.id);
+  transcripts.closeAssistant(messageId, { ...partial, toolCalls: [], finishReason: 'interrupted' });
+  return { messageId, text: partial.text };
 }
 
 export function completePayload(end: TurnEnd, durationMs: number): Record<string, unknown> {

@@ -13,11 +13,13 @@ import type { Tool } from '../../agent/tools/registry.ts';
 import { terminalTool } from '../../agent/tools/terminal.ts';
 import type { CronJobRow, CronJobs, ForeignTools, MemoryStore, ProcessGroups, ToolSpec } from '../../agent/ports.ts';
 import { filterEnv } from '../../base/envFilter.ts';
-import { errnoOf, messageOf } from '../../base/errors.ts';
+import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { within } from '../../base/time.ts';
+import { isTransport } from '../../ipc/client.ts';
 import { createJob, listJobs, removeJob, type Job } from '../../ipc/contracts/cron.ts';
 import { callTool, listTools } from '../../ipc/contracts/mcp.ts';
+import type { Method } from '../../ipc/method.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
 import { commonEnv } from '../manifest.ts';
@@ -108,14 +110,19 @@ function memoryFiles(dir: string): MemoryStore {
 
 function cronJobs(context: WorkerContext): CronJobs {
   const cron = context.peer('cron');
+  const ask = <P, R, I>(method: Method<P, R, I>, params: I, signal: AbortSignal): Promise<R> =>
+    cron.call(method, params, { signal }).catch((thrown: unknown) => {
+      if (!isTransport(thrown)) throw thrown;
+      throw new AgentError('PEER_UNREACHABLE', 'the cron worker does not answer', { cause: thrown, fix: 'agent status shows why; agent start cron' });
+    });
   const row = ({ id, name, schedule, prompt, deliver, state, next_run_at }: Job): CronJobRow => ({ id, name, schedule: schedule.display, prompt, deliver, state, next_run_at });
   return {
     async create({ schedule, prompt, name, deliver, repeat }, signal) {
-      const { job } = await cron.call(createJob, { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}) }, { signal });
+      const { job } = await ask(createJob, { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}) }, signal);
       return row(job);
     },
-    list: async (signal) => (await cron.call(listJobs, {}, { signal })).jobs.map(row),
-    remove: async (id, signal) => row((await cron.call(removeJob, { job_id: id }, { signal })).job),
+    list: async (signal) => (await ask(listJobs, {}, signal)).jobs.map(row),
+    remove: async (id, signal) => row((await ask(removeJob, { job_id: id }, signal)).job),
   };
 }
 

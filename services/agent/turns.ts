@@ -86,7 +86,7 @@ export class Turns {
     const { messageId, started } = events.atomically(sessionId, () => {
       const { id } = transcripts.addPrompt(prompt);
       alongside?.(id);
-      if (this.#canStart(sessionId)) return { messageId: id, started: this.#begin(sessionId) };
+      if (this.#canStart(sessionId)) return { messageId: id, started: this.#begin(sessionId, { waited: false }) };
       this.#announceQueue(sessionId);
       return { messageId: id, started: undefined };
     });
@@ -104,7 +104,7 @@ export class Turns {
     }
     this.#waiting.delete(sessionId);
     try {
-      const started = this.#parts.events.atomically(sessionId, () => this.#begin(sessionId));
+      const started = this.#parts.events.atomically(sessionId, () => this.#begin(sessionId, { waited: true }));
       if (started) this.#launch(started);
     } catch (thrown) {
       // It is tried again when another turn ends, at the next prompt, and at the next start.
@@ -193,7 +193,7 @@ export class Turns {
   }
 
   /** Inside a transaction: the first prompt in line becomes a running turn. */
-  #begin(sessionId: string): Running | undefined {
+  #begin(sessionId: string, { waited }: { waited: boolean }): Running | undefined {
     const { store, transcripts, events } = this.#parts;
     const prompt = transcripts.queued(sessionId)[0];
     if (!prompt) return undefined;
@@ -203,7 +203,7 @@ export class Turns {
     const id = transcripts.startTurn(prompt);
     const emit = (type: string, payload: Record<string, unknown>) => events.emit(sessionId, id, type, payload);
     emit('prompt.accepted', { message_id: prompt.id, text: prompt.content, surface: prompt.surface ?? 'other' });
-    this.#announceQueue(sessionId);
+    if (waited) this.#announceQueue(sessionId);
     let session = store.session(sessionId)!;
     const title = session.title === null ? titleOf(prompt.content) : undefined;
     if (title) {
@@ -240,7 +240,7 @@ export class Turns {
     this.#announceInfo(running, false);
     events.broadcast('sessions.changed');
     this.pump(session.id);
-    for (const waiting of this.#waiting) this.pump(waiting);
+    for (const waiting of [...this.#waiting]) this.pump(waiting);
     if (!this.#running.has(session.id)) events.rest(session.id);
   }
 
