@@ -10,7 +10,7 @@ import type { TurnOutcome } from '../../ipc/contracts/agent.ts';
 import type { WorkerContext } from '../worker.ts';
 import { splitTargets, type Handover } from './handover.ts';
 import { writeOutput } from './output.ts';
-import { endStray, runScript } from './script.ts';
+import { endStray, EXECUTION_VARIABLE, runScript } from './script.ts';
 import type { CronStore, JobRow, RunRow } from './store.ts';
 
 export interface Runner {
@@ -107,8 +107,8 @@ export function createRunner(parts: RunnerParts): Runner {
 async function abandonedScript({ context, store }: RunnerParts, run: RunRow): Promise<boolean> {
   const job = store.job(run.job_id);
   if (run.status !== 'running' || run.prompt_text !== null || job?.script === null) return false;
-  const leader = { pid: run.script_pid ?? 0, start_time: run.script_start_time ?? 0, boot_id: run.script_boot_id ?? '' };
-  const stray = run.script_pid !== null && (await endStray(leader));
+  const { script_pid: pid, script_start_time: start_time, script_boot_id: boot_id } = run;
+  const stray = await endStray(run.execution_id, pid === null ? undefined : { pid, start_time: start_time ?? 0, boot_id: boot_id ?? '' });
   const error = `the cron worker ended while the script ran${stray ? '; what was left of it has been stopped' : ''}; it is not run again by itself`;
   store.transact(() => {
     store.endRun(run.execution_id, { status: 'unknown', atMs: Date.now(), error, outputPath: null, delivery: 'none' });
@@ -148,7 +148,7 @@ async function runOne(parts: RunnerParts, work: Work): Promise<void> {
     if (script.problem !== undefined) return finish(parts, work, { status: 'error', error: `script ${job.script}: ${script.problem}`, output: script.stdout, message: undefined });
     if (!wakesAgent(script.stdout)) return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: undefined });
     if (job.prompt === null) return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: deliverable(script.stdout) });
-    prompt = `${job.prompt}\n\nOutput of ${job.script}:\n${script.stdout}`;
+    prompt = `${job.prompt}\n\nOutput of ${job.script}:\n${script.stdout.trimEnd()}`;
   }
   prompt ??= job.prompt ?? '';
   store.setPrompt(run.execution_id, prompt);
@@ -162,7 +162,7 @@ function scriptStage({ context, store }: RunnerParts, { run, job, interrupt }: W
     paths: context.paths,
     timeoutMs: seconds ? seconds * 1_000 : limits.cron.scriptMs,
     signal: interrupt,
-    env: { AGENT_HOME: context.home.root, AGENT_JOB_ID: job.id, AGENT_JOB_NAME: job.name, AGENT_EXECUTION_ID: run.execution_id },
+    env: { AGENT_HOME: context.home.root, AGENT_JOB_ID: job.id, AGENT_JOB_NAME: job.name, [EXECUTION_VARIABLE]: run.execution_id },
     onStarted: (leader) => store.setScriptProcess(run.execution_id, leader),
   });
 }

@@ -3,7 +3,7 @@
  * time limit after which the whole group is killed. Nothing outside `scripts/` can be named.
  */
 import { spawn } from 'node:child_process';
-import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { extname, isAbsolute, join, relative, sep } from 'node:path';
 import { AgentError } from '../../base/errors.ts';
 import { filterEnv } from '../../base/envFilter.ts';
@@ -80,11 +80,33 @@ export async function runScript(name: string, { paths, timeoutMs, signal, env, o
   return { stdout: text, problem: last ? `${how}: ${last}` : how };
 }
 
-/** Ends what a dead cron worker left behind; only the very process of the record is touched. */
-export async function endStray(leader: ProcessIdentity): Promise<boolean> {
-  if (!isSameProcess(leader)) return false;
-  await endGroup(leader.pid, limits.worker.termMs);
-  return true;
+/**
+ * Ends what a dead cron worker left behind of an execution; true when there was something. The record
+ * names the group leader (only that very process is touched); the execution id in the environment finds
+ * what was started in the instant before it was recorded, or has left the group.
+ */
+export async function endStray(executionId: string, leader: ProcessIdentity | undefined): Promise<boolean> {
+  const led = leader !== undefined && isSameProcess(leader);
+  if (led) await endGroup(leader.pid, limits.worker.termMs);
+  const marked = processesWith(`${EXECUTION_VARIABLE}=${executionId}`);
+  for (const pid of marked) signalProcess(pid, 'SIGKILL');
+  return led || marked.length > 0;
+}
+
+/** Carried by every process of a script. */
+export const EXECUTION_VARIABLE = 'AGENT_EXECUTION_ID';
+
+/** Processes of ours whose environment has this entry; none where the system does not show environments. */
+function processesWith(entry: string): number[] {
+  if (process.platform !== 'linux') return [];
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  return pids.map(Number).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(entry);
+    } catch {
+      return false;
+    }
+  });
 }
 
 function isInside(dir: string, path: string): boolean {
@@ -122,9 +144,11 @@ async function endGroup(pgid: number, termMs: number): Promise<void> {
   if (signalGroup(pgid, 'SIGKILL')) await groupGone(pgid, limits.worker.killMs);
 }
 
-function signalGroup(pgid: number, name: NodeJS.Signals): boolean {
+const signalGroup = (pgid: number, name: NodeJS.Signals): boolean => signalProcess(-pgid, name);
+
+function signalProcess(pid: number, name: NodeJS.Signals): boolean {
   try {
-    process.kill(-pgid, name);
+    process.kill(pid, name);
     return true;
   } catch {
     return false;

@@ -28,12 +28,12 @@ export interface DoorParts {
   onReply(): void;
 }
 
-/** Refused users remembered; beyond that the oldest is forgotten, and told again. */
+/** Refusals remembered; beyond that the oldest is forgotten, and said again. */
 const STRANGERS_MAX = 1_000;
 
 export function createDoor({ context, store, platforms, onMessage, onCommand, onReply }: DoorParts): Door {
   const { log, profile } = context;
-  const strangers = new Map<string, number>();
+  const told = new Map<string, number>();
 
   const isWelcome = (platform: string, { trusted, identities }: InboundMessage): boolean => {
     const configured = platforms.settings(platform)?.allowed_users;
@@ -41,19 +41,23 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
     return trusted === true || isAllowed(rules, identities);
   };
 
+  /** True when this has not been said within the hour. */
+  const isDue = (what: string, nowMs: number): boolean => {
+    if (nowMs - (told.get(what) ?? 0) < limits.gateway.refusalEveryMs) return false;
+    told.delete(what);
+    told.set(what, nowMs);
+    if (told.size > STRANGERS_MAX) told.delete(told.keys().next().value!);
+    return true;
+  };
+
   const refuseStranger = (platform: string, { chat, chatType, thread, user }: InboundMessage): void => {
     const nowMs = Date.now();
-    const key = `${platform}:${user.toLowerCase()}`;
-    const { refusalEveryMs } = limits.gateway;
-    if (nowMs - (strangers.get(key) ?? 0) < refusalEveryMs) return;
-    strangers.delete(key);
-    strangers.set(key, nowMs);
-    if (strangers.size > STRANGERS_MAX) strangers.delete(strangers.keys().next().value!);
-    log.warn(`${platform}: ${user} is not in allowed_users; the message was not taken`, { chat });
-    if (chatType !== 'dm') return;
+    const who = `${platform}:${user.toLowerCase()}`;
+    if (isDue(`log:${who}`, nowMs)) log.warn(`${platform}: ${user} is not in allowed_users; the message was not taken`, { chat });
+    if (chatType !== 'dm' || !isDue(`answer:${who}`, nowMs)) return;
     // The key holds the hour, so that a restart does not repeat it.
     const text = 'Sorry, I may not talk to you. The operator can add you to allowed_users.';
-    const idempotency_key = `refusal:${key}:${Math.floor(nowMs / refusalEveryMs)}`;
+    const idempotency_key = `refusal:${who}:${Math.floor(nowMs / limits.gateway.refusalEveryMs)}`;
     store.outbox.enqueue({ idempotency_key, platform, chat, thread: thread ?? '', text, origin: 'gateway' }, nowMs);
     onReply();
   };

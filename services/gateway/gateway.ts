@@ -36,7 +36,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     held: turns.held(),
     active_agents: turns.active().length,
   });
-  const healthy = () => platforms.states().every(({ state }) => state === 'connected' || state === 'disabled');
+  const healthy = () => !platforms.states().some(({ state }) => state === 'retrying' || state === 'fatal');
   const stateFile = createStateFile(context, () => ({ ...facts(), healthy: healthy() }));
   const tell = coalesced(() => {
     context.reportFacts(facts());

@@ -21,8 +21,10 @@ export interface FakeAgent extends AsyncDisposable {
   readonly stops: string[];
 }
 
+type Answer = string | Partial<TurnOutcome>;
+
 /** `answer` gives the text of a turn; what it throws is the error of the call. */
-export async function fakeAgent(home: Home, answer: (question: Question) => string | Partial<TurnOutcome> | Promise<string | Partial<TurnOutcome>>): Promise<FakeAgent> {
+export async function fakeAgent(home: Home, answer: (question: Question) => Answer | Promise<Answer>, slot = 'agent'): Promise<FakeAgent> {
   const turns: Question[] = [];
   const resets: string[] = [];
   const stops: string[] = [];
@@ -36,8 +38,8 @@ export async function fakeAgent(home: Home, answer: (question: Question) => stri
     return { session_id: `session-${turns.length}`, message_id: turns.length, status: 'complete', text: '', error: null, tools_ran: false, ...outcome };
   };
   const server = await serve({
-    path: home.run.socket('agent'),
-    slot: 'agent',
+    path: home.run.socket(slot),
+    slot,
     token: ensureToken(home),
     code: 'fake',
     nonce: 'fake',

@@ -1,0 +1,219 @@
+import t from 'tap';
+import { deferred, type Deferred } from '../../base/time.ts';
+import * as gateway from '../../ipc/contracts/gateway.ts';
+import { engagePause, liftPause } from '../../state/pause.ts';
+import { readLog } from '../harness/logs.ts';
+import { fakeAgent } from '../fakes/agentTurns.ts';
+import { testHome, type TestHome } from '../harness/home.ts';
+import { startNgircd, type IrcUser, type Ngircd } from '../harness/ngircd.ts';
+import { until } from '../harness/until.ts';
+import { startWorker, type TestWorker } from '../harness/worker.ts';
+
+/** Each waits more than it works: they run side by side. */
+t.jobs = 4;
+const beside = () => ({ buffered: true });
+
+function ircHome(irc: Ngircd, settings = 'allowed_users: ["*"]', env = ''): TestHome {
+  return testHome({ 'config.yaml': `platforms:\n  irc: { host: 127.0.0.1, port: ${irc.port}, nick: agent, channels: ["#room"], ${settings} }\n`, '.env': env });
+}
+
+const ircState = async (worker: TestWorker) => {
+  using link = await worker.dial();
+  return (await link.call(gateway.platforms, {})).platforms.find(({ platform }) => platform === 'irc')!;
+};
+const connected = (worker: TestWorker) => until('the gateway is in the room', async () => (await ircState(worker)).state === 'connected');
+
+async function startGateway(home: TestHome): Promise<TestWorker> {
+  const worker = await startWorker(home, 'gateway');
+  await connected(worker);
+  return worker;
+}
+
+/** What the agent has said to `target` once it has said `last`. */
+async function saidUntil(user: IrcUser, target: string, last: string): Promise<string[]> {
+  await until(`the agent says ${JSON.stringify(last)} to ${target}`, () => user.said('agent', target).includes(last));
+  return user.said('agent', target);
+}
+
+async function enqueue(worker: TestWorker, target: string, text: string): Promise<number> {
+  using link = await worker.dial();
+  return (await link.call(gateway.enqueueDelivery, { target, text, idempotency_key: `${target} ${text}`, origin: 'cli' })).delivery_id;
+}
+
+t.test('a line in the room is answered in the room, a private one in private', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  await using agent = await fakeAgent(home, ({ text }) => `you said: ${text}`);
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  alice.say('#room', 'good morning');
+  alice.say('#room', 'agent: and to you');
+  alice.say('agent', 'psst');
+  t.strictSame(await saidUntil(alice, '#room', 'you said: and to you'), ['you said: good morning', 'you said: and to you']);
+  t.strictSame(await saidUntil(alice, 'alice', 'you said: psst'), ['you said: psst']);
+  t.match(agent.turns.map(({ session_key, user, surface, platform }) => ({ session_key, user, surface, platform })), [
+    { session_key: 'agent:main:irc:group:#room', user: 'alice', surface: 'gateway', platform: 'irc' },
+    { session_key: 'agent:main:irc:group:#room' },
+    { session_key: 'agent:main:irc:dm:alice' },
+  ], 'one conversation for the room, one for the person');
+  t.equal(worker.child.exitCode, null);
+});
+
+t.test('with the gateway killed by SIGKILL between receipt and answer, the answer still arrives, once', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  const slow = deferred<string>();
+  await using agent = await fakeAgent(home, ({ text }) => (text === 'slow' ? slow.promise : `${text} heard`));
+  const first = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  alice.say('#room', 'slow');
+  await until('the turn runs', () => agent.turns.length === 1);
+  await first[Symbol.asyncDispose]();
+  await using second = await startGateway(home);
+  await until('the turn is joined', () => agent.calls() === 2);
+  slow.resolve('the slow answer');
+  await saidUntil(alice, '#room', 'the slow answer');
+  alice.say('#room', 'marker');
+  t.strictSame(await saidUntil(alice, '#room', 'marker heard'), ['the slow answer', 'marker heard']);
+  t.equal(agent.turns.length, 2);
+  t.equal(second.child.exitCode, null);
+});
+
+t.test('messages for a chat survive a kill of the gateway and a restart of the server, in order and once', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  await using agent = await fakeAgent(home, ({ text }) => `${text} heard`);
+  const first = await startGateway(home);
+  await irc.kill();
+  await until('the loss is seen', async () => (await ircState(first)).state === 'retrying');
+  for (const text of ['one', 'two', 'three']) await enqueue(first, 'irc:#room', text);
+  await first[Symbol.asyncDispose]();
+  await using second = await startWorker(home, 'gateway');
+  await irc.start();
+  const alice = await irc.join('alice', '#room');
+  await saidUntil(alice, '#room', 'three');
+  alice.say('#room', 'marker');
+  t.strictSame(await saidUntil(alice, '#room', 'marker heard'), ['one', 'two', 'three', 'marker heard']);
+  t.equal(agent.turns.length, 1);
+  t.equal(second.child.exitCode, null);
+});
+
+t.test('a long answer comes in lines that the protocol carries whole', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  const words = Array.from({ length: 150 }, (_, n) => `wörd${n}`).join(' ');
+  await using agent = await fakeAgent(home, () => `first\n\n${words}\n\`\`\`js\ncode()\n\`\`\`\nlast`);
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  alice.say('#room', 'tell me all');
+  const lines = await saidUntil(alice, '#room', 'last');
+  t.strictSame([lines[0], lines.at(-2), lines.at(-1)], ['first', 'code()', 'last']);
+  t.equal(lines.slice(1, -2).join(' '), words, 'nothing is lost at a cut');
+  t.ok(lines.every((line) => Buffer.byteLength(`:agent!agent@host PRIVMSG #room :${line}\r\n`) <= 512));
+  t.equal(agent.turns.length, 1);
+  t.equal(worker.child.exitCode, null);
+});
+
+t.test('strangers get no turn: one refusal in private, none in the room; friends are heard', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc, 'allowed_users: ["Alice"]');
+  await using agent = await fakeAgent(home, ({ text }) => `${text} heard`);
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  const mallory = await irc.join('mallory', '#room');
+  mallory.say('#room', 'let me in');
+  for (let n = 0; n < 3; n++) mallory.say('agent', 'let me in');
+  await until('the refusal is heard', () => mallory.said('agent', 'mallory').length > 0);
+  alice.say('#room', 'hello');
+  await saidUntil(mallory, '#room', 'hello heard');
+  t.strictSame({ turns: agent.turns.length, room: mallory.said('agent', '#room'), private: mallory.said('agent', 'mallory') }, {
+    turns: 1,
+    room: ['hello heard'],
+    private: ['Sorry, I may not talk to you. The operator can add you to allowed_users.'],
+  });
+  t.equal(readLog(home, 'gateway').filter(({ msg }) => msg.includes('mallory is not in allowed_users')).length, 1, 'and one line in the log');
+  t.equal(worker.child.exitCode, null);
+});
+
+t.test('where it has to be named, only lines that name it are for it', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc, 'allowed_users: ["*"], require_mention: true');
+  await using agent = await fakeAgent(home, ({ text }) => `<${text}>`);
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  for (const text of ['nothing for you', 'agents are many', 'Agent, one', 'is @agent here?', 'agent: last']) alice.say('#room', text);
+  t.strictSame(await saidUntil(alice, '#room', '<last>'), ['<one>', '<is @agent here?>', '<last>']);
+  t.equal(agent.turns.length, 3);
+  t.equal(worker.child.exitCode, null);
+});
+
+t.test('commands in a chat work beside a running turn, and while automation is paused', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  const held: Deferred<string> = deferred();
+  await using agent = await fakeAgent(home, ({ text }) => (text === 'think' ? held.promise : `${text} heard`));
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  alice.say('#room', 'think');
+  await until('the turn runs', () => agent.turns.length === 1);
+  alice.say('#room', 'agent: /status');
+  await saidUntil(alice, '#room', 'An answer for this chat is being worked on.');
+  alice.say('#room', 'agent: /stop');
+  await saidUntil(alice, '#room', 'Stopped.');
+  t.strictSame(agent.stops, ['agent:main:irc:group:#room']);
+  held.resolve('thought');
+  await saidUntil(alice, '#room', 'thought');
+  engagePause(home.estop, { reason: 'lunch' });
+  alice.say('#room', 'are you there');
+  alice.say('#room', 'agent: /new');
+  await saidUntil(alice, '#room', 'A new conversation starts here.');
+  t.strictSame(agent.resets, ['agent:main:irc:group:#room']);
+  alice.say('#room', 'agent: /status');
+  await saidUntil(alice, '#room', 'Automation is paused (lunch); 1 message(s) wait.');
+  alice.say('#room', 'agent: /help');
+  await saidUntil(alice, '#room', '/help lists these commands');
+  t.equal(agent.turns.length, 1, 'no turn while paused');
+  liftPause([home.estop]);
+  await saidUntil(alice, '#room', 'are you there heard');
+  t.equal(worker.child.exitCode, null);
+});
+
+t.test('a taken nick, a kick and a wrong password are lived with or named', beside(), async (t) => {
+  await using irc = await startNgircd({ password: 'sesame' });
+  using home = ircHome(irc, 'allowed_users: ["*"]', 'IRC_PASSWORD=sesame\n');
+  await using agent = await fakeAgent(home, ({ text }) => `${text} heard`);
+  const holder = await irc.join('agent', '#room');
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  alice.say('#room', 'agent_: hello');
+  await until('it answers under another nick', () => alice.said('agent_', '#room').includes('hello heard'));
+  holder[Symbol.dispose]();
+  alice.say('#room', 'and now');
+  await until('it answers', () => alice.lines.some(({ message }) => message === 'and now heard'));
+  t.notMatch(worker.output() + JSON.stringify(readLog(home, 'gateway')), 'sesame', 'the password is in no log');
+  t.equal(agent.turns.length, 2);
+
+  using wrong = ircHome(irc, 'allowed_users: ["*"]', 'IRC_PASSWORD=guess-guess\n');
+  await using refused = await startWorker(wrong, 'gateway');
+  const state = await until('it gives up', async () => {
+    const now = await ircState(refused);
+    return now.state === 'fatal' ? now : undefined;
+  });
+  t.match(state, { error_code: 'CONFIG_INVALID', error_message: /refuses the password.*correct IRC_PASSWORD in \.env/ });
+  t.equal(refused.child.exitCode, null, 'the gateway itself goes on');
+});
+
+t.test('what cannot be delivered says why, and does not hold up what can', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  await using agent = await fakeAgent(home, () => 'ok');
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#elsewhere');
+  const nobody = await enqueue(worker, 'irc:nobody', 'hello?');
+  const elsewhere = await enqueue(worker, 'irc:#Elsewhere', 'hello there');
+  using link = await worker.dial();
+  t.match(await link.call(gateway.deliveryStatus, { delivery_id: nobody, wait_ms: 10_000 }), { status: 'failed', error: /nobody: No such nick/ });
+  t.match(await link.call(gateway.deliveryStatus, { delivery_id: elsewhere, wait_ms: 10_000 }), { status: 'delivered', tries: 1, error: null });
+  t.strictSame(await saidUntil(alice, '#elsewhere', 'hello there'), ['hello there'], 'a room that is not in the settings is entered for it');
+  t.equal(agent.turns.length, 0);
+});
