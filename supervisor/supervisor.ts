@@ -3,10 +3,7 @@
  * serve the control socket, start what is wanted, watch, and take everything down in order.
  * It does no worker's work, loads nothing heavy and imports no service.
  */
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { watch as watchFiles } from 'chokidar';
-import pidusage from 'pidusage';
 import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
@@ -29,10 +26,12 @@ import { readEndReport, saveEndReport } from './endReport.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
 import { sweepGroup } from './incarnation.ts';
 import { openOutput } from './output.ts';
+import { ReceiptBook } from './receipts.ts';
 import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
 import { createSnapshotWriter, workerStatus, type Sample } from './snapshot.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { defaultPolicy, type RestartPolicy, type SlotSpec } from './spec.ts';
+import { startPulse, startSampling, watchHome } from './watch.ts';
 
 export interface SupervisorOptions {
   home: Home;
@@ -111,7 +110,7 @@ export class Supervisor {
   #adopted = 0;
   #readyWaiters = new Set<() => void>();
   #snapshot: ReturnType<typeof createSnapshotWriter>;
-  #receipts: Receipt[] = [];
+  #receipts: ReceiptBook;
   #endedAnswer = deferred<void>();
   #down: Promise<Receipt[]> | undefined;
   #only: Set<string> | undefined;
@@ -127,13 +126,13 @@ export class Supervisor {
     this.#life.defer(() => sink.close());
     this.log = createLogger({ sink, component: 'supervisor', level: this.#loaded.config.logging?.level ?? 'info', fields: { slot: 'supervisor' }, redact: this.#redact });
     this.#snapshot = createSnapshotWriter(options.home.run.status, () => this.status(), (thrown) => this.log.error('status.json was not written', errorFields(thrown)));
+    this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.ended = this.#endedAnswer.promise;
   }
 
   /** From owning the home to knowing what runs and what is wanted. Answers the wanted slots. */
   async prepare(found: FoundProcesses): Promise<SlotRunner[]> {
     this.#readSettings();
-    this.#loadReceipts();
     for (const spec of this.#options.specs(this.#loaded.config)) this.#addSlot(spec);
     const wanted = this.#reconcile();
     await Promise.all(found.leftovers.map(sweepGroup));
@@ -166,7 +165,7 @@ export class Supervisor {
       stop: () => runner.stop(actor, cause, drain),
       restart: () => runner.restart(actor, cause, drain),
     }[action]();
-    this.#keepReceipt(receipt);
+    this.#receipts.keep(receipt);
     return receipt;
   }
 
@@ -236,7 +235,7 @@ export class Supervisor {
   }
 
   receipts(slot: string | undefined, limit: number): Receipt[] {
-    return this.#receipts.filter((receipt) => !slot || receipt.slot === slot).slice(-limit).toReversed();
+    return this.#receipts.recent(slot, limit);
   }
 
   // --- boot ---
@@ -330,30 +329,27 @@ export class Supervisor {
   // --- watching ---
 
   #watch(): void {
-    const files = watchFiles([this.home.estop, this.home.config], { ignoreInitial: true, persistent: true });
-    files.on('all', () => {
+    const onFile = () => {
       this.#loaded = loadConfig(this.home);
       this.#readSettings();
       this.#snapshot.soon();
-    });
-    files.on('error', (thrown) => this.log.warn('watching the home failed', errorFields(thrown)));
-    this.#life.defer(() => files.close());
-
-    let expectedAt = performance.now() + limits.worker.heartbeatMs;
-    const pulse = setInterval(() => {
-      const nowMs = performance.now();
-      // A late tick means that we, not they, were asleep: their beats wait unread in the sockets.
-      const late = nowMs - expectedAt > limits.worker.heartbeatMs / 2;
-      expectedAt = nowMs + limits.worker.heartbeatMs;
-      if (!late) for (const runner of this.slots.values()) this.#checkPulse(runner, nowMs);
-      this.#leaveWhenUnused(nowMs);
-    }, limits.worker.heartbeatMs);
-    const sampler = setInterval(() => void this.#sample(), limits.supervisor.sampleMs);
-    this.#life.defer(() => {
-      clearInterval(pulse);
-      clearInterval(sampler);
-      pidusage.clear();
-    });
+    };
+    this.#life.use(watchHome([this.home.estop, this.home.config], this.log, onFile));
+    this.#life.use(
+      startPulse((nowMs) => {
+        for (const runner of this.slots.values()) this.#checkPulse(runner, nowMs);
+        this.#leaveWhenUnused(nowMs);
+      }),
+    );
+    this.#life.use(
+      startSampling(
+        () => [...this.slots.values()],
+        (samples) => {
+          this.#samples = samples;
+          this.#snapshot.soon();
+        },
+      ),
+    );
   }
 
   #checkPulse(runner: SlotRunner, nowMs: number): void {
@@ -368,19 +364,6 @@ export class Supervisor {
     const used = !this.#only || [...(this.#server?.links ?? [])].some((link) => link.peer.slot === 'cli') || [...this.slots.values()].some((runner) => (runner.incarnation?.activeWork ?? 0) > 0);
     if (used) this.#unusedSinceMs = nowMs;
     else if (nowMs - this.#unusedSinceMs > limits.chat.lingerMs) void this.down({ actor: 'supervisor', drain: true });
-  }
-
-  async #sample(): Promise<void> {
-    const running = [...this.slots.values()].filter((runner) => runner.incarnation);
-    for (const runner of running) {
-      try {
-        const { memory, cpu } = await pidusage(runner.incarnation!.pid);
-        this.#samples.set(runner.spec.slot, { rssBytes: memory, cpuPercent: Math.round(cpu * 10) / 10 });
-      } catch {
-        this.#samples.delete(runner.spec.slot);
-      }
-    }
-    this.#snapshot.soon();
   }
 
   #changed(runner: SlotRunner): void {
@@ -404,26 +387,6 @@ export class Supervisor {
     this.log.warn(what, { fix });
   }
 
-  // --- receipts ---
-
-  #loadReceipts(): void {
-    if (!existsSync(this.home.run.receipts)) return;
-    const lines = readFileSync(this.home.run.receipts, 'utf8').trimEnd().split('\n');
-    for (const line of lines.slice(-limits.supervisor.receiptsMax)) {
-      try {
-        this.#receipts.push(JSON.parse(line) as Receipt);
-      } catch {
-        // a torn last line of a killed supervisor
-      }
-    }
-  }
-
-  #keepReceipt(receipt: Receipt): void {
-    this.#receipts.push(receipt);
-    if (this.#receipts.length > limits.supervisor.receiptsMax) this.#receipts.shift();
-    new LogFile(this.home.run.receipts, { maxBytes: limits.supervisor.receiptsMax * 512, keep: 1 }).append(JSON.stringify(receipt));
-  }
-
   // --- the end ---
 
   async #goDown(actor: string, drain: boolean): Promise<Receipt[]> {
@@ -434,7 +397,7 @@ export class Supervisor {
       const runners = [...this.slots.values()].filter((runner) => runner.spec.tier === tier && runner.state !== 'down');
       receipts.push(...(await Promise.all(runners.map((runner) => runner.stop(actor, 'the service goes down', drain)))));
     }
-    for (const receipt of receipts) this.#keepReceipt(receipt);
+    for (const receipt of receipts) this.#receipts.keep(receipt);
     this.#snapshot.now();
     // The answer to whoever asked leaves before the socket does.
     setTimeout(() => void this.#finish(), 10);

@@ -1,0 +1,47 @@
+/** What was commanded and what came of it: the last thousand receipts, also over restarts (contract §4). */
+import { existsSync, readFileSync } from 'node:fs';
+import { limits } from '../base/limits.ts';
+import { LogFile } from '../base/logFile.ts';
+import type { Receipt } from '../ipc/contracts/supervisor.ts';
+
+/** A receipt is about 300 bytes; one old file is kept, so at least `receiptsMax` are on disk. */
+const FILE_MAX_BYTES = limits.supervisor.receiptsMax * 512;
+
+export class ReceiptBook {
+  #file: LogFile;
+  #receipts: Receipt[];
+
+  constructor(path: string) {
+    this.#file = new LogFile(path, { maxBytes: FILE_MAX_BYTES, keep: 1 });
+    this.#receipts = [`${path}.1`, path].flatMap(readReceipts).slice(-limits.supervisor.receiptsMax);
+  }
+
+  keep(receipt: Receipt): void {
+    this.#receipts.push(receipt);
+    if (this.#receipts.length > limits.supervisor.receiptsMax) this.#receipts.shift();
+    this.#file.append(JSON.stringify(receipt));
+  }
+
+  /** Newest first. */
+  recent(slot: string | undefined, limit: number): Receipt[] {
+    return this.#receipts.filter((receipt) => !slot || receipt.slot === slot).slice(-limit).toReversed();
+  }
+
+  [Symbol.dispose](): void {
+    this.#file.close();
+  }
+}
+
+function readReceipts(path: string): Receipt[] {
+  if (!existsSync(path)) return [];
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      try {
+        return line ? [JSON.parse(line) as Receipt] : [];
+      } catch {
+        // a torn last line of a killed supervisor
+        return [];
+      }
+    });
+}
