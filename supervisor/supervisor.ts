@@ -322,7 +322,7 @@ export class Supervisor {
   #openOutput(spec: SlotSpec) {
     const file = new LogFile(spec.logFile, { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1, shared: true });
     return openOutput(join(this.home.run.dir, `${spec.slot}.out`), (line) => {
-      if (line.trim()) file.append(this.#redact(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line })));
+      if (line.trim()) file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
     });
   }
 
