@@ -1,6 +1,6 @@
 /** Whole files written so that a reader, a crash or a full disk sees the old content or the new, never half. */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, fsyncSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 
@@ -11,8 +11,9 @@ export interface WriteOptions {
   durable?: boolean;
 }
 
-/** Sibling, fsync, rename. Errors: DISK_FULL, HOME_UNUSABLE; the old file is untouched then. */
-export function writeFileAtomic(path: string, content: string | Uint8Array, { mode = 0o600, durable = true }: WriteOptions = {}): void {
+/** Sibling, fsync, rename; a link to a file elsewhere stays a link. Errors: DISK_FULL, HOME_UNUSABLE; the old file is untouched then. */
+export function writeFileAtomic(name: string, content: string | Uint8Array, { mode = 0o600, durable = true }: WriteOptions = {}): void {
+  const path = behindLink(name);
   const sibling = `${path}.${hexId(8)}.tmp`;
   let fd: number | undefined;
   try {
@@ -32,13 +33,22 @@ export function writeFileAtomic(path: string, content: string | Uint8Array, { mo
   }
 }
 
+/** Where a symbolic link leads, existing or not; any other path as it is. */
+function behindLink(path: string): string {
+  try {
+    return lstatSync(path).isSymbolicLink() ? resolve(dirname(path), readlinkSync(path)) : path;
+  } catch {
+    return path;
+  }
+}
+
 export const writeJsonAtomic = (path: string, value: unknown, options?: WriteOptions): void =>
   writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`, options);
 
 /** A failed write in the words of the error table. */
 export function writeError(path: string, cause: unknown): AgentError {
   const errno = errnoOf(cause);
-  if (errno === 'ENOSPC' || errno === 'EDQUOT') {
+  if (errno === 'ENOSPC' || errno === 'EDQUOT' || errno === 'EFBIG') {
     return new AgentError('DISK_FULL', `no room to write ${path}; it keeps its old content`, { cause, fix: 'free some disk space, then repeat' });
   }
   return new AgentError('HOME_UNUSABLE', `cannot write ${path} (${errno ?? String(cause)})`, {

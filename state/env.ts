@@ -5,13 +5,14 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { AgentError, errnoOf } from '../base/errors.ts';
+import { SECRET_NAME } from '../base/redact.ts';
 
 export interface Secrets {
   /** The process environment first, then `.env`; undefined when neither has a non-empty value. */
   get(name: string): string | undefined;
   /** Names set in `.env`. */
   names(): string[];
-  /** All values, for the redactor. */
+  /** Values that must not be seen, for the redactor: of secret names, and what looks random. */
   values(): string[];
 }
 
@@ -21,7 +22,7 @@ export function readSecrets(path: string, env: NodeJS.ProcessEnv = process.env):
   return {
     get: (name) => env[name] || file[name] || undefined,
     names: () => Object.keys(file),
-    values: () => Object.values(file).filter((value): value is string => Boolean(value)),
+    values: () => Object.entries(file).flatMap(([name, value]) => (value && isSecret(name, value) ? [value] : [])),
   };
 }
 
@@ -29,6 +30,9 @@ export function readSecrets(path: string, env: NodeJS.ProcessEnv = process.env):
 export function interpolate(text: string, secrets: Secrets): string {
   return text.replace(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g, (whole, name: string) => secrets.get(name) ?? whole);
 }
+
+/** `HOST=localhost` stands in `.env` too; hiding that word everywhere would make logs useless. */
+const isSecret = (name: string, value: string): boolean => SECRET_NAME.test(name) || (/^(?=.*\d)(?=.*[A-Za-z])[^\s/]{12,}$/.test(value) && !/\.[a-z]{2,}(:\d+)?$/i.test(value));
 
 function readEnvFile(path: string): NodeJS.Dict<string> {
   try {

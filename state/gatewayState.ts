@@ -65,9 +65,10 @@ function wantsRunning({ desired_state, gateway_state }: GatewayStateFile): boole
   return gateway_state === 'running' || gateway_state === 'draining' || gateway_state === 'degraded';
 }
 
-/** Merges into the file, keeping fields this version does not know. Errors: DISK_FULL, HOME_UNUSABLE. */
+/** Merges into the file, keeping fields this version does not know; a corrupt one is set aside first. Errors: DISK_FULL, HOME_UNUSABLE. */
 export function updateGatewayState(path: string, change: Partial<GatewayStateFile>): GatewayStateFile {
   const read = readGatewayState(path);
+  if (read.kind === 'corrupt') setCorruptAside(path);
   const base = read.kind === 'present' ? read.state : {};
   const next = { ...base, kind: 'agent-gateway', ...change, updated_at: new Date().toISOString() };
   writeJsonAtomic(path, next);

@@ -2,13 +2,13 @@
  * AGENT_HOME: where everything lives (contract §2). Resolves the paths of the root home and of
  * profiles, makes directories private, and keeps `run/` short enough for Unix sockets.
  */
-import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { digest, hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
-import { writeFileAtomic } from './atomicFile.ts';
+import { writeError, writeFileAtomic } from './atomicFile.ts';
 
 export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 export const DEFAULT_PROFILE = 'default';
@@ -65,10 +65,12 @@ export interface RunPaths {
 export function homeDirectory(env: NodeJS.ProcessEnv = process.env): string {
   const given = env.AGENT_HOME?.trim();
   if (!given) return join(homedir(), '.agent');
+  // Service managers hand a tilde on as it is.
+  if (given === '~' || given.startsWith('~/')) return join(homedir(), given.slice(1));
   return isAbsolute(given) ? resolve(given) : resolve(process.cwd(), given);
 }
 
-/** Paths only; touches nothing on disk. */
+/** Paths only; changes nothing on disk. */
 export function openHome(root: string = homeDirectory()): Home {
   const profile = (name: string) => profilePaths(name, name === DEFAULT_PROFILE ? root : join(root, 'profiles', name));
   return {
@@ -88,7 +90,7 @@ export function prepareHome(home: Home): void {
   for (const dir of [home.logs, home.crash, home.cache]) privateDirectory(dir);
   const plain = join(home.root, 'run');
   if (home.run.dir === plain) return privateDirectory(plain);
-  privateDirectory(home.run.dir);
+  privateDirectory(home.run.dir, { shared: true });
   pointTo(plain, home.run.dir);
 }
 
@@ -124,9 +126,19 @@ export function readToken(home: Home): string | undefined {
 export function ensureToken(home: Home): string {
   const existing = readToken(home);
   if (existing) return existing;
-  const token = hexId(64);
-  writeFileAtomic(home.run.token, `${token}\n`, { mode: 0o600 });
-  return token;
+  const mine = `${home.run.token}.${hexId(8)}.tmp`;
+  writeFileAtomic(mine, `${hexId(64)}\n`, { mode: 0o600 });
+  try {
+    linkSync(mine, home.run.token);
+  } catch (thrown) {
+    // Of several processes that start at once, one makes the token and the others take it.
+    if (errnoOf(thrown) !== 'EEXIST') throw writeError(home.run.token, thrown);
+    // There, and yet no token in it: a power cut took its content.
+    if (readToken(home) === undefined) renameSync(mine, home.run.token);
+  } finally {
+    rmSync(mine, { force: true });
+  }
+  return readToken(home)!;
 }
 
 function profilePaths(name: string, dir: string): ProfilePaths {
@@ -164,32 +176,55 @@ function runPaths(dir: string): RunPaths {
     receipts: join(dir, 'receipts.ndjson'),
     goodConfig: join(dir, 'config.good.yaml'),
     dashboardToken: join(dir, 'dashboard-token'),
-    socket: (slot) => join(dir, `${slot}.sock`),
+    socket: (slot) => socketPath(dir, slot),
   };
 }
 
-/** Longest socket name: `supervisor.sock` plus the suffix while it is being bound. */
-const SOCKET_NAME_BYTES = '/supervisor.sock.0000'.length;
+/** What a socket name may take: a slot that needs more gets a name of this length made from its hash. */
+const SOCKET_NAME_BYTES = `/${'0'.repeat(16)}.sock.0000`.length;
+
+/** `<slot>.sock`, or a short name of the same slot where a long profile name would not fit. */
+function socketPath(dir: string, slot: string): string {
+  const path = join(dir, `${slot}.sock`);
+  // While it is being bound a suffix of five characters is added.
+  return Buffer.byteLength(path) + 5 <= limits.ipc.socketPathMaxBytes ? path : join(dir, `${digest(slot, 16)}.sock`);
+}
+
+const fits = (dir: string): boolean => Buffer.byteLength(dir) + SOCKET_NAME_BYTES <= limits.ipc.socketPathMaxBytes;
 
 /** `<home>/run`, or a short private directory of this user when a socket path there would be too long. */
 function runDirectory(root: string): string {
   const plain = join(root, 'run');
-  if (Buffer.byteLength(plain) + SOCKET_NAME_BYTES <= limits.ipc.socketPathMaxBytes) return plain;
-  const base = process.env.XDG_RUNTIME_DIR && process.env.XDG_RUNTIME_DIR.length < 50 ? process.env.XDG_RUNTIME_DIR : tmpdir();
-  return join(base, `agent-${process.getuid?.() ?? 0}-${digest(root, 16)}`);
+  if (fits(plain)) return plain;
+  // The link left by the first start decides: XDG_RUNTIME_DIR differs between a service and a shell.
+  const linked = linkTarget(plain);
+  if (linked && fits(linked) && existsSync(dirname(linked))) return linked;
+  const name = `agent-${process.getuid?.() ?? 0}-${digest(root, 16)}`;
+  const bases = [process.env.XDG_RUNTIME_DIR, tmpdir()].filter((base) => base !== undefined && base !== '' && existsSync(base));
+  return bases.map((base) => join(base!, name)).find(fits) ?? join('/tmp', name);
 }
 
-function privateDirectory(dir: string): void {
+function linkTarget(path: string): string | undefined {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    const stat = lstatSync(dir);
+    return resolve(dirname(path), readlinkSync(path));
+  } catch {
+    return undefined;
+  }
+}
+
+/** `shared`: it stands where other users can make files, so it must be a real directory of ours, even for root. */
+function privateDirectory(dir: string, { shared = false }: { shared?: boolean } = {}): void {
+  try {
+    makeDirectory(dir);
+    const stat = shared ? lstatSync(dir) : statSync(dir);
     if (!stat.isDirectory()) throw new Error('it is not a directory');
     const uid = process.getuid?.();
-    if (uid !== undefined && stat.uid !== uid && uid !== 0) throw new Error('it belongs to another user');
+    if (uid !== undefined && stat.uid !== uid && (shared || uid !== 0)) throw new Error('it belongs to another user');
     if ((stat.mode & 0o077) !== 0 && stat.uid === uid) chmodSync(dir, 0o700);
     accessSync(dir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
-    const why = errnoOf(cause) ?? (cause as Error).message;
+    // mkdir says EEXIST of a file in the way.
+    const why = errnoOf(cause) === 'EEXIST' || errnoOf(cause) === 'ENOTDIR' ? 'it is not a directory' : (errnoOf(cause) ?? (cause as Error).message);
     throw new AgentError('HOME_UNUSABLE', `cannot use ${dir}: ${why}`, {
       cause,
       fix: errnoOf(cause) === 'ENOSPC' ? 'free some disk space' : `make it a directory that you own and can write, or set AGENT_HOME to another one`,
@@ -197,9 +232,24 @@ function privateDirectory(dir: string): void {
   }
 }
 
+/** Step by step: Node's own recursive mkdir never returns where a file system answers ENOENT for ever, as /proc does. */
+function makeDirectory(dir: string): void {
+  if (existsSync(dir)) return;
+  if (dirname(dir) !== dir) makeDirectory(dirname(dir));
+  try {
+    mkdirSync(dir, { mode: 0o700 });
+  } catch (thrown) {
+    if (errnoOf(thrown) !== 'EEXIST') throw thrown;
+  }
+}
+
 function pointTo(link: string, target: string): void {
   const found = lstatSync(link, { throwIfNoEntry: false });
   if (found?.isSymbolicLink() && readlinkSync(link) === target) return;
   if (found) rmSync(link, { recursive: true, force: true });
-  symlinkSync(target, link);
+  try {
+    symlinkSync(target, link);
+  } catch (thrown) {
+    if (errnoOf(thrown) !== 'EEXIST') throw writeError(link, thrown);
+  }
 }

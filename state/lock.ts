@@ -3,11 +3,11 @@
  * so a reused pid or a reboot never makes a dead lock look alive (lessons 23–27).
  * `acquireLock` is for a process's lifetime; `withFileLock` for a file that is read, changed, written.
  */
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import lockfile from 'proper-lockfile';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
+import { sleep } from '../base/time.ts';
 import { writeError } from './atomicFile.ts';
 import { identityOf, isSameProcess, type ProcessIdentity } from './processIdentity.ts';
 
@@ -22,8 +22,36 @@ export interface HeldLock extends Disposable {
   record: LockRecord;
 }
 
+/** Each level needs a process that died while it cleared the level above; three have never been seen. */
+const CLEARING_DEPTH_MAX = 3;
+/** Pause between two looks at a lock that a living process holds for a moment. */
+const POLL_MS = 10;
+
 /** Takes the lock or throws LOCK_HELD naming the living holder. A dead holder's lock is cleared. */
 export async function acquireLock(path: string, holder: string): Promise<HeldLock> {
+  return take(path, holder, 0);
+}
+
+/** Runs `change` while no other process of ours changes that file. Errors: LOCK_HELD after the limit. */
+export async function withFileLock<T>(path: string, change: () => T | Promise<T>): Promise<T> {
+  using _lock = await takeInTime(`${path}.lock`, 'a change of the file', 0);
+  return await change();
+}
+
+/** Waits for a living holder, who needs it for a moment only. */
+async function takeInTime(path: string, holder: string, depth: number): Promise<HeldLock> {
+  const deadlineMs = performance.now() + limits.state.fileLockMs;
+  for (;;) {
+    try {
+      return await take(path, holder, depth);
+    } catch (thrown) {
+      if (!(thrown instanceof AgentError) || thrown.code !== 'LOCK_HELD' || performance.now() >= deadlineMs) throw thrown;
+      await sleep(POLL_MS * (0.5 + Math.random()));
+    }
+  }
+}
+
+async function take(path: string, holder: string, depth: number): Promise<HeldLock> {
   const record: LockRecord = { ...identityOf(process.pid), nonce: hexId(16), holder, taken_at: new Date().toISOString() };
   const own = `${path}.${record.nonce}`;
   try {
@@ -33,14 +61,24 @@ export async function acquireLock(path: string, holder: string): Promise<HeldLoc
   }
   try {
     for (;;) {
+      // The complete record appears at once, or somebody else's is there.
       if (linkedTo(own, path)) return { record, [Symbol.dispose]: () => release(path, record.nonce) };
       const current = readLock(path);
       if (current && isSameProcess(current)) throw heldError(path, current);
-      await clearDead(path, current);
+      if (depth >= CLEARING_DEPTH_MAX) throw new AgentError('LOCK_HELD', `${path} cannot be cleared`, { fix: `remove it by hand: rm ${path}` });
+      await clearDead(path, current?.nonce, depth);
     }
   } finally {
     rmSync(own, { force: true });
   }
+}
+
+/** Removes a lock whose holder is proved dead; only one process at a time may, so a fresh lock is never removed. */
+async function clearDead(path: string, examined: string | undefined, depth: number): Promise<void> {
+  using _clearing = await takeInTime(`${path}.clearing`, `clearing ${path}`, depth + 1);
+  const current = readLock(path);
+  if (current?.nonce !== examined || (current && isSameProcess(current))) return;
+  rmSync(path, { recursive: true, force: true });
 }
 
 /** The record in a lock file, or undefined when it is absent or unreadable. */
@@ -58,26 +96,6 @@ export function lockHolder(path: string): LockRecord | undefined {
   return record && isSameProcess(record) ? record : undefined;
 }
 
-/** Runs `change` while no other process of ours changes that file. Errors: LOCK_HELD after the limit. */
-export async function withFileLock<T>(path: string, change: () => T | Promise<T>): Promise<T> {
-  let release: () => Promise<void>;
-  try {
-    release = await lockfile.lock(path, {
-      realpath: false,
-      stale: 2 * limits.state.fileLockMs,
-      retries: { retries: 50, minTimeout: 20, maxTimeout: limits.state.fileLockMs / 25, maxRetryTime: limits.state.fileLockMs },
-    });
-  } catch (cause) {
-    if ((cause as { code?: string }).code !== 'ELOCKED') throw writeError(`${path}.lock`, cause);
-    throw new AgentError('LOCK_HELD', `another command is changing ${path}`, { cause, fix: 'repeat in a moment' });
-  }
-  try {
-    return await change();
-  } finally {
-    await release();
-  }
-}
-
 function linkedTo(own: string, path: string): boolean {
   try {
     linkSync(own, path);
@@ -86,21 +104,6 @@ function linkedTo(own: string, path: string): boolean {
     if (errnoOf(thrown) === 'EEXIST') return false;
     throw writeError(path, thrown);
   }
-}
-
-/** Removes a lock whose holder is proved dead; only one process at a time may, so a fresh lock is never removed. */
-async function clearDead(path: string, examined: LockRecord | undefined): Promise<void> {
-  await withFileLock(path, () => {
-    const current = readLock(path);
-    if (current?.nonce !== examined?.nonce || (current && isSameProcess(current))) return;
-    const aside = `${path}.dead.${hexId(8)}`;
-    try {
-      renameSync(path, aside);
-    } catch (thrown) {
-      if (errnoOf(thrown) !== 'ENOENT') throw writeError(path, thrown);
-    }
-    rmSync(aside, { force: true });
-  });
 }
 
 function release(path: string, nonce: string): void {

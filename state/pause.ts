@@ -21,16 +21,25 @@ export interface Pause {
 export const pauseScopes = ['cron', 'gateway', 'webhook'] as const;
 export type PauseScope = (typeof pauseScopes)[number];
 
-/** The pause in force for a profile (its own or the root home's), or undefined. Never throws. */
+/** The pause in force for a profile, the root home's before its own, or undefined. For display; a claim asks isPaused. Never throws. */
 export function readPause(home: Home, profile = 'default', nowMs = Date.now()): Pause | undefined {
-  const paths = profile === 'default' ? [home.estop] : [home.estop, home.profile(profile).estop];
-  return paths.map((path) => readSentinel(path, nowMs)).find((found) => found !== undefined);
+  return readPauses(home, profile, nowMs)[0];
 }
 
-/** Is this kind of new work held right now? Reads the file. */
+function readPauses(home: Home, profile: string, nowMs: number): Pause[] {
+  const paths = profile === 'default' ? [home.estop] : [home.estop, home.profile(profile).estop];
+  return paths.map((path) => readSentinel(path, nowMs)).filter((found) => found !== undefined);
+}
+
+/** Is this kind of new work held right now, by the root home or by the profile? Reads the files. */
 export function isPaused(home: Home, scope: PauseScope, profile = 'default'): boolean {
-  const pause = readPause(home, profile);
-  return pause !== undefined && (pause.scope.length === 0 || pause.scope.includes(scope));
+  return readPauses(home, profile, Date.now()).some((pause) => holds(pause, scope));
+}
+
+/** A scope nobody knows is a slip of the pen: it holds everything rather than nothing. */
+function holds({ scope }: Pause, wanted: PauseScope): boolean {
+  const known = scope.filter((name) => (pauseScopes as readonly string[]).includes(name));
+  return known.length === 0 || known.includes(wanted);
 }
 
 /** Engages the pause; engaging again rewrites it. Errors: DISK_FULL, HOME_UNUSABLE. */
@@ -56,7 +65,7 @@ export function liftPause(paths: string[]): boolean {
       lifted = true;
     } catch (thrown) {
       if (errnoOf(thrown) === 'ENOENT') continue;
-      throw errnoOf(thrown) === 'EISDIR' || errnoOf(thrown) === 'ERR_FS_EISDIR'
+      throw (thrown as { code?: string }).code === 'ERR_FS_EISDIR'
         ? new AgentError('HOME_UNUSABLE', `${path} is a directory`, { fix: `remove it by hand: rm -r ${path}` })
         : writeError(path, thrown);
     }
