@@ -250,6 +250,8 @@ export function checked<T>(schema: z.ZodType<T>, value: unknown, code: ErrorCode
   const issue = parsed.error.issues[0]!;
   const unknownKeys = issue.code === 'unrecognized_keys' ? issue.keys : [];
   const field = [...issue.path.map(String), ...unknownKeys.slice(0, 1)].join('.');
+  // Contract §8: a frame without its session has a code of its own.
+  if (code === 'BAD_REQUEST' && field === 'session_id' && (value as Record<string, unknown> | null)?.session_id === undefined) code = 'MISSING_SESSION';
   const hint = unknownKeys.length ? 'client and service may be of different versions' : undefined;
   throw new AgentError(code, `${what}${field ? ` at ${field}` : ''}: ${issue.message}`, {
     field,
