@@ -1,14 +1,11 @@
 /** A real Chromium for tests: fresh profile, no traffic of its own, gone with everything it made at the end. */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import { buildPage, pageIsFresh } from '../../scripts/buildPage.ts';
+import { requirePackage } from './debianPackage.ts';
 import { projectRoot } from './worker.ts';
-
-export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
-
-export const hasChromium = (): boolean => existsSync(chromiumPath);
 
 const args = [
   '--no-sandbox',
@@ -42,9 +39,10 @@ export interface BrowserLook {
 }
 
 export async function startBrowser({ width = 1280, height = 800, colorScheme = 'light', phone = false }: BrowserLook = {}): Promise<TestBrowser> {
+  const executablePath = await requirePackage('chromium', '/usr/bin/chromium');
   const profile = mkdtempSync(join(tmpdir(), 'agent-browser-'));
   const context = await chromium.launchPersistentContext(profile, {
-    executablePath: chromiumPath,
+    executablePath,
     args,
     viewport: { width, height },
     colorScheme,
