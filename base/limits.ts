@@ -105,6 +105,9 @@ export const limits = {
     busyMs: 1_000,
     /** A lock on a file that is read, changed and written back. */
     fileLockMs: 5_000,
+    /** Heartbeat of the owner of a home, for containers that share one; after `homeBeatStaleMs` without, the owner is gone. */
+    homeBeatMs: 5_000,
+    homeBeatStaleMs: 20_000,
     /** config.yaml larger than this is refused before parsing (5,000 lines take 0.45 s to parse). */
     configMaxBytes: 1 * MiB,
     /** Aliases expanded per document: stops a YAML bomb. */

@@ -16,7 +16,8 @@ import { serve, type SocketServer } from '../ipc/serve.ts';
 import { loadConfig, rememberGood, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets } from '../state/env.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
-import { acquireLock, type HeldLock } from '../state/lock.ts';
+import { acquireHomeLock } from '../state/homeLock.ts';
+import type { HeldLock } from '../state/lock.ts';
 import { openLogSink } from '../state/logs.ts';
 import { readPause } from '../state/pause.ts';
 import { identityOf } from '../state/processIdentity.ts';
@@ -79,12 +80,12 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
 /** One supervisor a home: the lock first, then the socket, then the first spawn (lessons 27). */
 async function takeHome(home: Home): Promise<HeldLock> {
   try {
-    return await acquireLock(home.run.supervisorLock, 'the supervisor');
+    return await acquireHomeLock(home.run.supervisorLock, 'the supervisor');
   } catch (thrown) {
     if (!isAgentError(thrown) || thrown.code !== 'LOCK_HELD') throw thrown;
     throw new AgentError('ALREADY_RUNNING', `a supervisor (process ${String(thrown.facts?.pid)}) already runs on ${home.root}`, {
       cause: thrown,
-      fix: 'use it with `agent status`, or end it with `agent down`',
+      fix: thrown.fix ?? 'use it with `agent status`, or end it with `agent down`',
       ...(thrown.facts ? { facts: thrown.facts } : {}),
     });
   }

@@ -229,6 +229,22 @@ t.test('a worker that died while no supervisor ran is started afresh, and its gr
   t.equal(groupAlive(pid), false, 'the grandchild is gone');
 });
 
+t.test('a supervisor in another pid namespace (a second container on the same home) is seen by its heartbeat', { skip: process.getuid?.() !== 0 && 'needs root for unshare' }, async (t) => {
+  using home = testHome();
+  const inside = spawn('unshare', ['--pid', '--fork', '--kill-child=KILL', '--mount-proc', process.execPath, join(projectRoot, 'test/fixtures/superviseFixtures.ts')], {
+    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: '[]' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(inside, 'exit');
+  await once(inside.stdout, 'data');
+  await t.rejects(superviseFixtures(home, []), { code: 'ALREADY_RUNNING', fix: 'give each container a home of its own' });
+  inside.kill('SIGKILL');
+  await ended;
+  // Its last beat is still fresh; that no next one comes proves that it is gone.
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  await service.ready('a');
+});
+
 t.test('records that do not prove anything adopt nothing and kill nobody', async (t) => {
   using home = testHome();
   const stranger = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
