@@ -23,7 +23,8 @@ export type TurnOutcome = z.infer<typeof TurnOutcome>;
 /**
  * Runs one turn to its end and answers with the outcome; lasts as long as the turn. Calling again with the
  * same `idempotency_key` joins the running turn or returns its recorded outcome, also after a restart of
- * either side; a turn that a crash cut before any tool had run is run again. Errors: NO_PROVIDER, BUSY, DRAINING.
+ * either side; a turn that a crash cut before any tool had run is run again. Cancelling the call ends the turn
+ * unless another caller waits for it; losing the connection does not. Errors: NO_PROVIDER, BUSY, DRAINING.
  */
 export const runTurn = method('turn.run', {
   params: z.object({

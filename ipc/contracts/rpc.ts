@@ -110,8 +110,12 @@ export interface EventPayloads {
   'gateway.ready': { protocol: number; version: string; epoch: string; heartbeat_ms: number };
   /** Said by the dashboard to its browsers: the agent worker went away; `gateway.ready` follows when it is back. */
   'gateway.away': { reason: string };
-  /** A user's row is durable: drawn by every surface attached to the session, also those that did not send it. */
+  /**
+   * A prompt takes its place in the transcript and its turn begins: drawn by every surface attached to the session,
+   * also those that did not send it. A prompt that waits is in `queue.updated` until then.
+   */
   'prompt.accepted': { message_id: number; text: string; surface: string };
+  /** The model begins a message; one for each model call of a turn. It may end without text (tool calls alone). */
   'message.start': { message_id: number };
   'message.delta': { text: string };
   'reasoning.delta': { text: string };

@@ -46,7 +46,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
 
   const ready = { protocol: limits.ipc.protocol, version: context.release.version, epoch: store.epoch, heartbeat_ms: limits.dashboard.heartbeatMs };
   return {
-    handlers: [...rpcHandlers(parts), ...conversationHandlers({ ...parts, cwd: defaultDirectory(context) })],
+    handlers: [...rpcHandlers(parts), ...conversationHandlers({ ...parts, cwd: defaultDirectory(context), waiters: new Map() })],
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
     onLink: (link: Link) => events.welcome(link, ready),
     active: () => turns.active(),

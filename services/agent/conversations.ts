@@ -4,7 +4,7 @@
  */
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { within } from '../../base/time.ts';
+import { abortReason, within } from '../../base/time.ts';
 import { resetConversation, runTurn, stopConversation, type TurnOutcome } from '../../ipc/contracts/agent.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
 import type { ParamsOf } from '../../ipc/method.ts';
@@ -26,6 +26,8 @@ export interface ConversationParts {
   desk: ModelDesk;
   /** Working directory of sessions nobody chose one for. */
   cwd: string;
+  /** Callers that wait, by prompt. */
+  waiters: Map<number, number>;
 }
 
 type RunParams = ParamsOf<typeof runTurn>;
@@ -50,12 +52,29 @@ export function conversationHandlers(parts: ConversationParts): Handler[] {
 async function run(parts: ConversationParts, params: RunParams, signal: AbortSignal): Promise<TurnOutcome> {
   refuseOtherProfile(parts.context, params.profile);
   const messageId = knownRun(parts, params.idempotency_key) ?? accept(parts, params);
-  // A prompt in line or a running turn: the caller may go away, the turn does not.
-  while (inProgress(parts, messageId)) {
-    await within(parts.turns.ended(messageId), { ms: WAIT_MS, signal, what: 'the turn' });
+  const waiting = joined(parts, messageId);
+  try {
+    while (inProgress(parts, messageId)) await within(parts.turns.ended(messageId), { ms: WAIT_MS, signal, what: 'the turn' });
+  } finally {
+    // A caller that is gone leaves the turn alone; one that cancels ends it, unless another still waits.
+    const left = waiting();
+    if (signal.aborted && left === 0 && isCancelled(signal)) parts.turns.withdraw(messageId);
   }
   return outcomeOf(parts, parts.transcripts.lastTurnOf(messageId)!);
 }
+
+/** Counts those who wait for a prompt; the function it gives takes one off and says how many are left. */
+function joined({ waiters }: ConversationParts, messageId: number): () => number {
+  waiters.set(messageId, (waiters.get(messageId) ?? 0) + 1);
+  return () => {
+    const left = waiters.get(messageId)! - 1;
+    if (left === 0) waiters.delete(messageId);
+    else waiters.set(messageId, left);
+    return left;
+  };
+}
+
+const isCancelled = (signal: AbortSignal): boolean => (abortReason(signal) as { code?: string }).code === 'CANCELLED';
 
 /** Bound of one wait; a turn is bounded by its own limits, a queue by the turns before it. */
 const WAIT_MS = 7 * 86_400_000;

@@ -119,6 +119,15 @@ export class Transcripts {
     });
   }
 
+  /** A waiting prompt that nobody wants any more: on record as interrupted, not shown. */
+  withdraw(prompt: MessageRecord): void {
+    this.#store.transaction(() => {
+      const turnId = this.startTurn(prompt);
+      this.#store.run('UPDATE messages SET active = 0 WHERE id = ?', prompt.id);
+      this.finishTurn(turnId, { status: 'interrupted', messageId: null, text: '', error: null, usage: null, modelCalls: 0, toolCalls: 0 }, 'user');
+    });
+  }
+
   setModel(turnId: number, { provider, id }: { provider: string; id: string }): void {
     this.#store.run('UPDATE turns SET provider = ?, model = ? WHERE id = ?', provider, id, turnId);
   }

@@ -132,6 +132,20 @@ export class Turns {
     return listener.promise;
   }
 
+  /** Its asker no longer wants this prompt: a running turn is interrupted, a waiting one leaves the line. */
+  withdraw(messageId: number): void {
+    const { transcripts, events } = this.#parts;
+    const prompt = transcripts.message(messageId);
+    if (!prompt) return;
+    if (this.runs(messageId)) return void this.interrupt(prompt.session_id, new AgentError('CANCELLED', 'withdrawn by its asker'));
+    if (prompt.position !== null) return;
+    events.atomically(prompt.session_id, () => {
+      transcripts.withdraw(prompt);
+      this.#announceQueue(prompt.session_id);
+    });
+    this.#tellListeners(messageId);
+  }
+
   isRunning(sessionId: string): boolean {
     return this.#running.has(sessionId);
   }
@@ -141,9 +155,10 @@ export class Turns {
     return [...this.#running.values()].some((running) => running.prompt.id === messageId);
   }
 
+  /** Null also while a turn has not opened its first answer yet. */
   inflight(sessionId: string): Snapshot['inflight'] {
     const running = this.#running.get(sessionId);
-    if (!running) return null;
+    if (!running?.messageId) return null;
     const { messageId, text, reasoning, tools, startedAt } = running;
     return { message_id: messageId, text, reasoning, tools: [...tools.values()], started_at: isoTime(startedAt) };
   }
@@ -235,8 +250,7 @@ export class Turns {
     this.#finish(running, end);
     this.#running.delete(session.id);
     running.ended.resolve();
-    this.#listeners.get(running.prompt.id)?.resolve();
-    this.#listeners.delete(running.prompt.id);
+    this.#tellListeners(running.prompt.id);
     this.#announceInfo(running, false);
     events.broadcast('sessions.changed');
     this.pump(session.id);
@@ -341,6 +355,11 @@ export class Turns {
     const messageId = open?.id ?? transcripts.openAssistant(session.id, id);
     transcripts.closeAssistant(messageId, { text, reasoning, toolCalls: [], finishReason });
     return messageId;
+  }
+
+  #tellListeners(messageId: number): void {
+    this.#listeners.get(messageId)?.resolve();
+    this.#listeners.delete(messageId);
   }
 
   // --- announcements ---

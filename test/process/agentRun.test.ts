@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { resetConversation, runTurn, stopConversation } from '../../ipc/contracts/agent.ts';
 import { drain } from '../../ipc/contracts/peer.ts';
-import { sessionHistory, sessionList } from '../../ipc/contracts/rpc.ts';
+import { sessionHistory, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
 import type { InputOf } from '../../ipc/method.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
@@ -49,6 +49,31 @@ t.test('a chat can be stopped, and reset to a fresh session', async (t) => {
   const next = await link.call(runTurn, chat('say: 1 word', 'b'));
   t.not(next.session_id, stopped.session_id);
   t.same(await link.call(runTurn, chat('slow: 60', 'a')), stopped, 'what the user stopped is not run again');
+});
+
+t.test('a caller that cancels ends its turn, in progress or in line; one that is gone does not', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  const link = await worker.dial();
+  t.teardown(() => link.destroy());
+  const cancel = new AbortController();
+  const running = link.call(runTurn, chat('slow: 60', 'a'), { signal: cancel.signal });
+  await until('it runs', async () => (await link.call(sessionList, {})).sessions[0]?.status === 'working');
+  const cancelWaiting = new AbortController();
+  const waiting = link.call(runTurn, chat('slow: 61', 'b'), { signal: cancelWaiting.signal });
+  const gone = await worker.dial();
+  void gone.call(runTurn, chat('say: 2 words', 'c')).catch(() => {});
+  const [session] = (await link.call(sessionList, {})).sessions;
+  await until('both wait', async () => (await link.call(sessionResume, { session_id: session!.id })).queued.length === 2);
+  gone.destroy();
+  cancelWaiting.abort();
+  await t.rejects(waiting);
+  cancel.abort();
+  await t.rejects(running);
+  t.match(await link.call(runTurn, chat('say: 2 words', 'c')), { status: 'complete', text: 'alpha bravo' });
+  t.match(await link.call(runTurn, chat('slow: 61', 'b')), { status: 'interrupted', text: '', error: null });
+  const { messages } = await link.call(sessionHistory, { session_id: session!.id });
+  t.same(messages.map(({ content, finish_reason }) => finish_reason ?? content), ['slow: 60', 'interrupted', 'say: 2 words', 'stop']);
 });
 
 t.test('on a chat platform the host is out of reach until the owner lists it', async (t) => {
