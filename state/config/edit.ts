@@ -2,38 +2,51 @@
  * Changing one value of config.yaml by dotted path; comments and layout survive. A backslash makes a
  * dot part of a key. The result is validated before it replaces the file.
  */
-import { isMap, isScalar, parse, type Document } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, parse, type Document, type Scalar } from 'yaml';
 import { AgentError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import { withFileLock } from '../lock.ts';
-import { parseConfigText, parseYaml, readText } from './load.ts';
+import { parseConfigText, parseYaml, readPlain, readText } from './load.ts';
 
 export type KeyPath = (string | number)[];
 
 /** `a.b\.c[0]` → ['a', 'b.c', 0]. Errors: CONFIG_KEY. */
 export function parseKeyPath(dotted: string): KeyPath {
-  const path: KeyPath = [];
-  for (const part of dotted.match(/(?:\\.|[^.\\])+|\.(?=\.|$)|^\./g) ?? []) {
-    const [, name, indices] = /^(.*?)((?:\[\d+\])*)$/s.exec(part)!;
-    const key = name!.replace(/\\(.)/g, '$1');
-    if (key === '' || key === '.') throw badKey(dotted);
-    path.push(key, ...[...indices!.matchAll(/\[(\d+)\]/g)].map((match) => Number(match[1])));
-  }
-  if (path.length === 0 || dotted.endsWith('.') && !dotted.endsWith('\\.')) throw badKey(dotted);
+  const path = splitAtDots(dotted).flatMap((part): KeyPath => {
+    // A name, then any number of [n]; a bracket that begins no index belongs to the name.
+    const [, name, indices] = /^((?:\\.|[^\\[]|\[(?!\d+\]))+)((?:\[\d+\])*)$/s.exec(part) ?? [];
+    if (name === undefined) throw badKey(dotted);
+    return [name.replace(/\\(.)/gs, '$1'), ...[...indices!.matchAll(/\d+/g)].map(Number)];
+  });
   if (path.some((key) => key === '__proto__' || key === 'constructor' || key === 'prototype')) throw badKey(dotted);
   return path;
 }
 
-/** The value at a dotted path; undefined when it is not set. Errors: CONFIG_KEY, CONFIG_INVALID. */
-export function getConfigValue(path: string, dotted: string): unknown {
-  const found: unknown = parseYaml(readText(path), path).getIn(parseKeyPath(dotted));
-  return isMap(found) || (found as { toJSON?: unknown } | undefined)?.toJSON ? (found as { toJSON(): unknown }).toJSON() : found;
+function splitAtDots(dotted: string): string[] {
+  const parts = [''];
+  for (let at = 0; at < dotted.length; at++) {
+    if (dotted[at] === '.') parts.push('');
+    else parts[parts.length - 1] += dotted[at] === '\\' ? `\\${dotted[++at] ?? ''}` : dotted[at]!;
+  }
+  return parts;
 }
 
-/** Text from a command line as a YAML value: `true`, `5`, `[a, b]`, otherwise the text itself. */
+/** The value at a dotted path; undefined when it is not set. Errors: CONFIG_KEY, CONFIG_INVALID. */
+export function getConfigValue(path: string, dotted: string): unknown {
+  let value: unknown = readPlain(path);
+  for (const key of parseKeyPath(dotted)) {
+    if (value === null || typeof value !== 'object' || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<string | number, unknown>)[key];
+  }
+  return value;
+}
+
+/** Text from a command line as a value: `true`, `5`, `null`, `[a, b]`, `{a: 1}`, `"quoted"`; otherwise the text itself, `007` and `Note: hi` too. */
 export function parseValue(text: string): unknown {
+  const trimmed = text.trim();
+  if (!/^(?:[[{"'].*|true|false|null|~|-?(?:0|[1-9]\d*)(?:\.\d+)?)$/s.test(trimmed)) return text;
   try {
-    return parse(text) as unknown;
+    return parse(trimmed) as unknown;
   } catch {
     return text;
   }
@@ -44,17 +57,18 @@ export function parseValue(text: string): unknown {
  * result is valid. Errors: CONFIG_KEY, CONFIG_INVALID, DISK_FULL, LOCK_HELD.
  */
 export async function setConfigValue(path: string, dotted: string, value: unknown): Promise<{ before: unknown; after: unknown }> {
-  const keys = parseKeyPath(dotted);
+  const wanted = parseKeyPath(dotted);
   return withFileLock(path, () => {
     const document = parseYaml(readText(path), path);
-    refuseShadowing(document, keys, dotted);
-    const before: unknown = document.getIn(keys);
-    if (value === undefined) document.deleteIn(keys);
-    else setIn(document, keys, value);
+    refuseShadowing(document, wanted, dotted);
+    const keys = asWritten(document, wanted, dotted);
+    const before: unknown = plain(document.getIn(keys));
+    if (value !== undefined) setIn(document, keys, value);
+    else if (document.hasIn(keys)) document.deleteIn(keys);
     const text = document.toString({ lineWidth: 0 });
     parseConfigText(text, path);
     writeFileAtomic(path, text);
-    return { before: plain(before), after: value };
+    return { before, after: value };
   });
 }
 
@@ -66,11 +80,35 @@ export async function replaceConfigText(path: string, text: string): Promise<voi
   });
 }
 
+/** The same path in the words of the file: `8080` may be a number there. Errors: CONFIG_KEY where no value can stand. */
+function asWritten(document: Document.Parsed, wanted: KeyPath, dotted: string): KeyPath {
+  const keys: KeyPath = [];
+  for (const key of wanted) {
+    const parent: unknown = keys.length === 0 ? document.contents : document.getIn(keys, true);
+    const where = keys.join('.');
+    if (isAlias(parent)) {
+      throw new AgentError('CONFIG_KEY', `"${where}" is only another name (*${parent.source}) of a value written elsewhere`, { fix: 'change it where it is written, or edit the file: agent config edit' });
+    }
+    if (isSeq(parent)) {
+      const index = Number(key);
+      if (!Number.isInteger(index) || index > parent.items.length) {
+        throw new AgentError('CONFIG_KEY', `"${where}" is a list of ${parent.items.length} entries`, { fix: `write ${where}[0] to ${where}[${parent.items.length}]` });
+      }
+      keys.push(index);
+      continue;
+    }
+    const same = isMap(parent) ? parent.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === String(key)) : undefined;
+    if (typeof key === 'number' && !same && parent !== undefined && parent !== null && !isScalar(parent)) throw badKey(dotted);
+    keys.push(same ? ((same.key as Scalar).value as string | number) : key);
+  }
+  return keys;
+}
+
 function setIn(document: Document.Parsed, keys: KeyPath, value: unknown): void {
   // A scalar or null on the way is replaced by a map: `model:` with nothing after it is common.
   for (let depth = 1; depth < keys.length; depth++) {
     const node: unknown = document.getIn(keys.slice(0, depth), true);
-    if (isScalar(node)) document.deleteIn(keys.slice(0, depth));
+    if (isScalar(node) || node === null) document.setIn(keys.slice(0, depth), document.createNode(typeof keys[depth] === 'number' ? [] : {}));
   }
   const existing: unknown = document.getIn(keys, true);
   if (isScalar(existing) && (typeof value !== 'object' || value === null)) existing.value = value;

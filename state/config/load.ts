@@ -3,8 +3,8 @@
  * when it is. Unknown keys are never fatal.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { isMap, LineCounter, parseDocument, type Document, type Node } from 'yaml';
-import { AgentError, errnoOf } from '../../base/errors.ts';
+import { isMap, isScalar, LineCounter, parseDocument, type Document, type Node } from 'yaml';
+import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import type { Home, ProfilePaths } from '../home.ts';
@@ -43,7 +43,7 @@ export function loadConfig(home: Home, profile: ProfilePaths = home): LoadedConf
 export function parseConfigText(text: string, path: string): LoadedConfig {
   const counter = new LineCounter();
   const document = parseYaml(text, path, counter);
-  const value: unknown = document.toJS({ maxAliasCount: limits.state.yamlAliasesMax }) ?? {};
+  const value = plainValue(document, path);
   const parsed = Config.safeParse(value);
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
   const issue = deepest(parsed.error.issues[0]! as unknown as Issue);
@@ -51,18 +51,42 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
   throw invalid({ path, ...positionOf(document, issue.path, counter), key, message: `${key || 'the file'}: ${issue.message}`, fix: fixOf(key, issue) });
 }
 
+/** The whole file as plain values, unchecked. Errors: CONFIG_INVALID, HOME_UNUSABLE. */
+export const readPlain = (path: string): Record<string, unknown> => plainValue(parseYaml(readText(path), path), path);
+
+/** A section with nothing in it is a section that is not there. Errors: CONFIG_INVALID when aliases multiply without end. */
+function plainValue(document: Document.Parsed, path: string): Record<string, unknown> {
+  let value: Record<string, unknown>;
+  try {
+    value = (document.toJS({ maxAliasCount: limits.state.yamlAliasesMax }) ?? {}) as Record<string, unknown>;
+  } catch (thrown) {
+    throw invalid({ path, line: 1, column: 1, key: '', message: messageOf(thrown), fix: `use fewer than ${limits.state.yamlAliasesMax} aliases (*name)` });
+  }
+  return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null));
+}
+
 /** The document with comments and layout, for edits. Errors: CONFIG_INVALID. */
 export function parseYaml(text: string, path: string, counter = new LineCounter()): Document.Parsed {
-  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
+  const document = parseAny(text, path, counter);
   const error = document.errors[0];
   if (error) {
     const { line, col } = counter.linePos(error.pos[0]);
     throw invalid({ path, line, column: col, key: '', message: error.message, fix: 'correct the YAML at this place; `agent config check` reads it again' });
   }
-  if (document.contents !== null && !isMap(document.contents)) {
+  const { contents } = document;
+  if (contents !== null && !isMap(contents) && !(isScalar(contents) && contents.value === null)) {
     throw invalid({ path, line: 1, column: 1, key: '', message: 'the file is not a map of keys', fix: 'write keys and values, for example `model: { default: gpt-5 }`' });
   }
   return document;
+}
+
+/** Errors: CONFIG_INVALID where the parser itself gives up (a nesting deeper than its stack). */
+function parseAny(text: string, path: string, lineCounter: LineCounter): Document.Parsed {
+  try {
+    return parseDocument(text, { lineCounter, prettyErrors: false });
+  } catch (thrown) {
+    throw invalid({ path, line: 1, column: 1, key: '', message: `it cannot be read as YAML (${messageOf(thrown)})`, fix: 'look for brackets or indentation that go on for ever' });
+  }
 }
 
 /** Raw text, empty when the file is absent. Errors: CONFIG_INVALID when too large, HOME_UNUSABLE when unreadable. */
@@ -117,10 +141,17 @@ interface Issue {
   errors?: Issue[][];
 }
 
-/** Unions bury the useful issue one level down. */
+/** Unions bury the useful issue one level down: it is in the branch that got furthest. */
 function deepest(issue: Issue): Issue {
-  const inner = issue.errors?.flat()[0];
-  return inner ? deepest({ ...inner, path: [...issue.path, ...inner.path] }) : issue;
+  const branches = issue.errors?.flatMap((branch) => branch.slice(0, 1)) ?? [];
+  if (branches.length === 0) return issue;
+  const depth = Math.max(...branches.map(({ path }) => path.length));
+  const furthest = branches.filter(({ path }) => path.length === depth);
+  const inner = deepest({ ...furthest[0]!, path: [...issue.path, ...furthest[0]!.path] });
+  const types = furthest.flatMap(({ expected }) => expected ?? []);
+  if (types.length < 2) return inner;
+  const expected = types.map(articled).join(' or ');
+  return { ...inner, expected, message: `Invalid input: expected ${expected}` };
 }
 
 function fixOf(key: string, issue: Issue): string {
@@ -130,7 +161,9 @@ function fixOf(key: string, issue: Issue): string {
 }
 
 const articled = (type: string): string =>
-  ({ record: 'a map of names', object: 'a map of keys', array: 'a list, for example [a, b]', boolean: 'true or false', int: 'a whole number' })[type] ?? `a ${type}`;
+  type.includes(' ')
+    ? type
+    : ({ record: 'a map of names', object: 'a map of keys', array: 'a list, for example [a, b]', boolean: 'true or false', int: 'a whole number' })[type] ?? `a ${type}`;
 
 function positionOf(document: Document.Parsed, path: (string | number)[], counter: LineCounter): { line: number; column: number } {
   for (let depth = path.length; depth >= 0; depth--) {
