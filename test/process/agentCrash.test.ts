@@ -22,16 +22,29 @@ t.test('after SIGKILL in mid-answer the prompt is there, the partial text is kep
   await until('some of it is seen', () => before.events.filter(({ type }) => type === 'message.delta').length >= 2);
   await using second = await crash(home, first);
   using after = await connect(second);
-  const seen = before.events.filter(({ type }) => type === 'message.delta').map(({ payload }) => payload.text).join('');
+  const seen = before.events
+    .filter(({ type }) => type === 'message.delta')
+    .map(({ payload }) => payload.text)
+    .join('');
   const lastSeen = before.events.findLast(({ seq }) => seq !== null)!.seq!;
 
   const { messages } = await after.link.call(sessionHistory, { session_id: sessionId });
-  t.match(messages, [{ role: 'user', content: 'slow: 60' }, { role: 'assistant', finish_reason: 'interrupted' }]);
+  t.match(messages, [
+    { role: 'user', content: 'slow: 60' },
+    { role: 'assistant', finish_reason: 'interrupted' },
+  ]);
   t.ok(messages[1]!.content.startsWith(seen), 'all text that anybody saw is kept');
   const replay = await after.link.call(eventsSince, { session_id: sessionId, last_seen: lastSeen });
   t.match(replay, { truncated: false, epoch: before.events[0]!.payload.epoch });
-  t.same(replay.events.map(({ seq }) => seq), replay.events.map((_, index) => lastSeen + 1 + index), 'numbers go on without a gap');
-  t.match(replay.events.at(-1), { type: 'message.complete', payload: { status: 'interrupted', text: messages[1]!.content, error: { code: 'TURN_CUT', fix: /again/ } } });
+  t.same(
+    replay.events.map(({ seq }) => seq),
+    replay.events.map((_, index) => lastSeen + 1 + index),
+    'numbers go on without a gap',
+  );
+  t.match(replay.events.at(-1), {
+    type: 'message.complete',
+    payload: { status: 'interrupted', text: messages[1]!.content, error: { code: 'TURN_CUT', fix: /again/ } },
+  });
   t.match(await after.link.call(sessionResume, { session_id: sessionId }), { status: 'idle', inflight: null });
   t.match((await after.turn(sessionId, 'say: 1 word')).complete, { status: 'complete', text: 'alpha' });
 });
@@ -48,7 +61,12 @@ t.test('after SIGKILL in a tool its process group is killed, its call is answere
   await until('the group of the tool is gone', () => !groupAlive(pgid));
   using after = await connect(second);
   const { messages } = await after.link.call(sessionHistory, { session_id: sessionId });
-  t.match(messages, [{ role: 'user' }, { role: 'assistant', finish_reason: 'tool_calls' }, { role: 'tool', content: /^Cut off.*unknown/ }, { role: 'assistant', finish_reason: 'interrupted' }]);
+  t.match(messages, [
+    { role: 'user' },
+    { role: 'assistant', finish_reason: 'tool_calls' },
+    { role: 'tool', content: /^Cut off.*unknown/ },
+    { role: 'assistant', finish_reason: 'interrupted' },
+  ]);
   t.match((await after.turn(sessionId, 'read: ~/count')).complete.text, /^read_file returned:\n1 {2}ran$/, 'it ran once');
 });
 
@@ -58,7 +76,8 @@ t.test('prompts that waited behind the cut turn run after the restart, once, in 
   using before = await connect(first);
   const session_id = await before.create();
   await before.submit(session_id, 'slow: 60');
-  for (const n of [1, 2, 3]) t.match(await before.link.call(promptSubmit, { session_id, text: `say: ${n} words`, idempotency_key: `k${n}` }), { status: 'queued' });
+  for (const n of [1, 2, 3])
+    t.match(await before.link.call(promptSubmit, { session_id, text: `say: ${n} words`, idempotency_key: `k${n}` }), { status: 'queued' });
   await using second = await crash(home, first);
   using after = await connect(second);
   await after.submit(session_id, 'say: 3 words', { idempotency_key: 'k3' });
@@ -66,8 +85,17 @@ t.test('prompts that waited behind the cut turn run after the restart, once, in 
     const { messages } = await after.link.call(sessionHistory, { session_id });
     return messages.length === 8 && messages;
   });
-  t.same(done.filter(({ role }) => role === 'user').map(({ content }) => content), ['slow: 60', 'say: 1 words', 'say: 2 words', 'say: 3 words']);
-  t.same(done.filter(({ role }) => role === 'assistant').map(({ content }) => content).slice(1), ['alpha', 'alpha bravo', 'alpha bravo charlie']);
+  t.same(
+    done.filter(({ role }) => role === 'user').map(({ content }) => content),
+    ['slow: 60', 'say: 1 words', 'say: 2 words', 'say: 3 words'],
+  );
+  t.same(
+    done
+      .filter(({ role }) => role === 'assistant')
+      .map(({ content }) => content)
+      .slice(1),
+    ['alpha', 'alpha bravo', 'alpha bravo charlie'],
+  );
 });
 
 t.test('a prompt whose acceptance was heard is never lost, whenever the worker is killed', async (t) => {
@@ -84,7 +112,14 @@ t.test('a prompt whose acceptance was heard is never lost, whenever the worker i
       // Killed while the other submissions are on their way, a little later each round.
       if (accepted.filter((one) => one.startsWith(`prompt ${round}.`)).length === 1 + 4 * round) killed.resolve(worker.kill('SIGKILL'));
     };
-    await Promise.all(texts.map((text) => client.submit(session_id, text, { idempotency_key: text }).then(() => heard(text), () => {})));
+    await Promise.all(
+      texts.map((text) =>
+        client.submit(session_id, text, { idempotency_key: text }).then(
+          () => heard(text),
+          () => {},
+        ),
+      ),
+    );
     await killed.promise;
     client[Symbol.dispose]();
     worker = await startWorker(home, 'agent', { demo: true });
@@ -100,7 +135,11 @@ t.test('a prompt whose acceptance was heard is never lost, whenever the worker i
     return queued.length === 0 && inflight === null && messages.filter(({ role }) => role === 'user').map(({ content }) => content);
   });
   t.equal(new Set(users).size, users.length, 'none is doubled');
-  t.same(accepted.filter((text) => !users.includes(text)), [], 'none is lost');
+  t.same(
+    accepted.filter((text) => !users.includes(text)),
+    [],
+    'none is lost',
+  );
   client[Symbol.dispose]();
   await worker[Symbol.asyncDispose]();
 });

@@ -1,14 +1,26 @@
 import t from 'tap';
 import { existsSync } from 'node:fs';
 import { drain } from '../../ipc/contracts/peer.ts';
-import { configGet, sessionDelete, sessionHistory, sessionInterrupt, sessionList, sessionResume, sessionTitle, setupStatus } from '../../ipc/contracts/rpc.ts';
+import {
+  configGet,
+  sessionDelete,
+  sessionHistory,
+  sessionInterrupt,
+  sessionList,
+  sessionResume,
+  sessionTitle,
+  setupStatus,
+} from '../../ipc/contracts/rpc.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 t.test('titles, deletion and configuration through the RPC', async (t) => {
-  using home = testHome({ 'config.yaml': 'agent: { reasoning_effort: high }\nproviders: { box: { base_url: "http://127.0.0.1:1/v1", headers: { api_key: "sk-123" } } }\nmodel: { provider: demo }\n' });
+  using home = testHome({
+    'config.yaml':
+      'agent: { reasoning_effort: high }\nproviders: { box: { base_url: "http://127.0.0.1:1/v1", headers: { api_key: "sk-123" } } }\nmodel: { provider: demo }\n',
+  });
   await using worker = await startWorker(home, 'agent', { demo: true });
   using client = await connect(worker);
   const session_id = await client.create();
@@ -35,11 +47,22 @@ t.test('without a provider and without --demo the prompt is kept and the turn sa
   using home = testHome();
   await using worker = await startWorker(home, 'agent');
   using client = await connect(worker);
-  t.match(await client.link.call(setupStatus, {}), { ready: false, provider_configured: false, inference_provider: null, message: /no_provider_configured/ });
+  t.match(await client.link.call(setupStatus, {}), {
+    ready: false,
+    provider_configured: false,
+    inference_provider: null,
+    message: /no_provider_configured/,
+  });
   const { complete } = await client.turn(await client.create(), 'hello');
-  t.match(complete, { status: 'error', error: { code: 'NO_PROVIDER', message: /no_provider_configured/, fix: /OPENAI_API_KEY.*agent config set/ } });
+  t.match(complete, {
+    status: 'error',
+    error: { code: 'NO_PROVIDER', message: /no_provider_configured/, fix: /OPENAI_API_KEY.*agent config set/ },
+  });
   const [session] = (await client.link.call(sessionList, {})).sessions;
-  t.match((await client.link.call(sessionHistory, { session_id: session!.id })).messages, [{ role: 'user', content: 'hello' }, { role: 'assistant', finish_reason: 'error' }]);
+  t.match((await client.link.call(sessionHistory, { session_id: session!.id })).messages, [
+    { role: 'user', content: 'hello' },
+    { role: 'assistant', finish_reason: 'error' },
+  ]);
 });
 
 t.test('a config.yaml that becomes unusable leaves the last good one in force', async (t) => {
@@ -63,10 +86,18 @@ t.test('a drain lets a running turn end, refuses new prompts, and interrupts wha
   await client.submit(long, 'slow: 60');
   await client.next('message.delta', ({ session_id }) => session_id === long);
   const draining = client.link.call(drain, { deadline_ms: 900 });
-  await until('it refuses', async () => client.submit(other, 'hi').then(() => false, (thrown: { code?: string }) => thrown.code === 'DRAINING'));
+  await until('it refuses', async () =>
+    client.submit(other, 'hi').then(
+      () => false,
+      (thrown: { code?: string }) => thrown.code === 'DRAINING',
+    ),
+  );
   t.match(await draining, { interrupted: 1 });
   t.match((await client.next('message.complete', ({ session_id }) => session_id === short)).payload, { status: 'complete' });
-  t.match((await client.next('message.complete', ({ session_id }) => session_id === long)).payload, { status: 'interrupted', error: { code: 'DRAINING', fix: /again/ } });
+  t.match((await client.next('message.complete', ({ session_id }) => session_id === long)).payload, {
+    status: 'interrupted',
+    error: { code: 'DRAINING', fix: /again/ },
+  });
 });
 
 t.test('SIGTERM ends the worker with exit code 0 and removes its socket', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { sessionHistory, setupStatus, type EventPayloads } from '../../ipc/contracts/rpc.ts';
+import { sessionHistory, setupStatus } from '../../ipc/contracts/rpc.ts';
 import { connect } from '../harness/agentClient.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
@@ -21,7 +21,13 @@ t.teardown(async () => {
 
 t.test('a configured provider stands over the rehearsal model', async (t) => {
   using client = await connect(worker);
-  t.match(await client.link.call(setupStatus, {}), { ready: true, provider_configured: true, inference_provider: 'box', model: 'tiny-1', scripted: false });
+  t.match(await client.link.call(setupStatus, {}), {
+    ready: true,
+    provider_configured: true,
+    inference_provider: 'box',
+    model: 'tiny-1',
+    scripted: false,
+  });
 });
 
 t.test('an answer streams with reasoning and usage; key and headers go to the provider and nowhere else', async (t) => {
@@ -33,21 +39,35 @@ t.test('an answer streams with reasoning and usage; key and headers go to the pr
   t.equal(pieces('reasoning.delta').join(''), 'they greet me');
   t.equal(pieces('message.delta').join(''), 'Hello, how are you?');
   const request = provider.requests.at(-1)!;
-  t.match(request, { path: '/v1/chat/completions', headers: { authorization: 'Bearer sk-box-secret', 'x-team': 'blue' }, body: { model: 'tiny-1', stream: true } });
-  t.match(request.body.messages, [{ role: 'system', content: /Working directory/ }, { role: 'user', content: 'hi there' }]);
+  t.match(request, {
+    path: '/v1/chat/completions',
+    headers: { authorization: 'Bearer sk-box-secret', 'x-team': 'blue' },
+    body: { model: 'tiny-1', stream: true },
+  });
+  t.match(request.body.messages, [
+    { role: 'system', content: /Working directory/ },
+    { role: 'user', content: 'hi there' },
+  ]);
   t.notMatch(JSON.stringify(client.events), /sk-box-secret/);
 });
 
 t.test('tool calls in fragments are run, their results go back, and the tools keep their order', async (t) => {
   using client = await connect(worker);
   provider.requests.length = 0;
-  provider.answer({ text: 'Looking.', toolCalls: [{ name: 'terminal', args: '{"command":"echo from the tool"}' }] }, { text: 'It says: from the tool' }, { text: 'again' });
+  provider.answer(
+    { text: 'Looking.', toolCalls: [{ name: 'terminal', args: '{"command":"echo from the tool"}' }] },
+    { text: 'It says: from the tool' },
+    { text: 'again' },
+  );
   const sessionId = await client.create();
   const { complete, events } = await client.turn(sessionId, 'look');
   t.match(complete, { status: 'complete', text: 'It says: from the tool', usage: { input: 22, output: 14 } });
   t.match(events.find(({ type }) => type === 'message.interim')?.payload, { text: 'Looking.' });
-  t.match((events.find(({ type }) => type === 'tool.complete')?.payload as EventPayloads['tool.complete']).result_text, 'from the tool');
-  t.match(provider.requests[1]!.body.messages.slice(2), [{ role: 'assistant', content: 'Looking.', tool_calls: [{ function: { name: 'terminal' } }] }, { role: 'tool', content: 'from the tool' }]);
+  t.match(events.find(({ type }) => type === 'tool.complete')?.payload, { result_text: 'from the tool' });
+  t.match(provider.requests[1]!.body.messages.slice(2), [
+    { role: 'assistant', content: 'Looking.', tool_calls: [{ function: { name: 'terminal' } }] },
+    { role: 'tool', content: 'from the tool' },
+  ]);
   await client.turn(sessionId, 'and once more');
   const names = provider.requests.map(({ body }) => body.tools!.map((tool) => tool.function.name).join());
   t.equal(new Set(names).size, 1, 'pinned for the session');
@@ -57,7 +77,16 @@ t.test('tool calls in fragments are run, their results go back, and the tools ke
 t.test('wrong arguments and unknown tools come back to the model, which can correct them', async (t) => {
   using client = await connect(worker);
   provider.requests.length = 0;
-  provider.answer({ toolCalls: [{ name: 'terminal', args: '{"comm' }, { name: 'read_file', args: '{"path":7}' }, { name: 'fly', args: '{}' }] }, { text: 'sorry' });
+  provider.answer(
+    {
+      toolCalls: [
+        { name: 'terminal', args: '{"comm' },
+        { name: 'read_file', args: '{"path":7}' },
+        { name: 'fly', args: '{}' },
+      ],
+    },
+    { text: 'sorry' },
+  );
   const { complete } = await client.turn(await client.create(), 'try');
   t.match(complete, { status: 'complete', text: 'sorry' });
   const results = provider.requests[1]!.body.messages.filter(({ role }) => role === 'tool').map(({ content }) => content);
@@ -76,7 +105,10 @@ t.test('a 429 is waited out as long as the provider asks, and said while it last
 t.test('what the provider refuses for good is not asked again, and the message says what to do', async (t) => {
   using client = await connect(worker);
   const table = [
-    { answer: { status: 400, body: { error: { message: 'maximum context length', code: 'context_length_exceeded' } } }, want: { code: 'PROVIDER_FAILED', message: /box \(tiny-1\): it answered 400: maximum context length/ } },
+    {
+      answer: { status: 400, body: { error: { message: 'maximum context length', code: 'context_length_exceeded' } } },
+      want: { code: 'PROVIDER_FAILED', message: /box \(tiny-1\): it answered 400: maximum context length/ },
+    },
     { answer: { status: 401 }, want: { code: 'PROVIDER_FAILED', fix: 'check the key in BOX_KEY' } },
     { answer: { status: 404 }, want: { code: 'PROVIDER_FAILED', fix: /model\.default and base_url/ } },
     { answer: { status: 429, headers: { 'retry-after': '3600' } }, want: { code: 'PROVIDER_FAILED', message: /429/ } },
@@ -92,11 +124,19 @@ t.test('what the provider refuses for good is not asked again, and the message s
 t.test('trouble of the provider is tried again three times, then reported', async (t) => {
   using client = await connect(worker);
   provider.requests.length = 0;
-  provider.answer({ status: 500 }, { status: 503, headers: { 'retry-after-ms': '5' } }, { status: 502, headers: { 'retry-after-ms': '5' } }, { text: 'up again' });
+  provider.answer(
+    { status: 500 },
+    { status: 503, headers: { 'retry-after-ms': '5' } },
+    { status: 502, headers: { 'retry-after-ms': '5' } },
+    { text: 'up again' },
+  );
   t.match((await client.turn(await client.create(), 'hi')).complete, { status: 'complete', text: 'up again' });
   const down = { status: 500, headers: { 'retry-after-ms': '5' } };
   provider.answer(down, down, down, down);
-  t.match((await client.turn(await client.create(), 'hi')).complete, { status: 'error', error: { code: 'PROVIDER_FAILED', message: /500/ } });
+  t.match((await client.turn(await client.create(), 'hi')).complete, {
+    status: 'error',
+    error: { code: 'PROVIDER_FAILED', message: /500/ },
+  });
   t.equal(provider.requests.length, 8);
 });
 
@@ -109,10 +149,17 @@ t.test('a stream cut in the middle keeps what had arrived and is not asked again
     const { complete } = await client.turn(sessionId, 'hi');
     t.match(complete, { status: 'error', text: 'half of the answer', error: { code: 'PROVIDER_CUT', fix: /go on/ } }, JSON.stringify(how));
     t.equal(provider.requests.length, 1);
-    t.match((await client.link.call(sessionHistory, { session_id: sessionId })).messages.at(-1), { role: 'assistant', content: 'half of the answer', finish_reason: 'error' });
+    t.match((await client.link.call(sessionHistory, { session_id: sessionId })).messages.at(-1), {
+      role: 'assistant',
+      content: 'half of the answer',
+      finish_reason: 'error',
+    });
     provider.answer({ text: 'the rest' });
     await client.turn(sessionId, 'go on');
-    t.match(provider.requests.at(-1)!.body.messages.slice(2), [{ role: 'assistant', content: 'half of the answer' }, { role: 'user', content: 'go on' }]);
+    t.match(provider.requests.at(-1)!.body.messages.slice(2), [
+      { role: 'assistant', content: 'half of the answer' },
+      { role: 'user', content: 'go on' },
+    ]);
   }
 });
 

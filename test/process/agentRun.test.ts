@@ -10,7 +10,13 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 const chat = (text: string, idempotency_key: string, more: Partial<InputOf<typeof runTurn>> = {}): InputOf<typeof runTurn> => ({
-  session_key: 'agent:main:irc:group:#room', text, idempotency_key, surface: 'gateway', platform: 'irc', user: 'ada', ...more,
+  session_key: 'agent:main:irc:group:#room',
+  text,
+  idempotency_key,
+  surface: 'gateway',
+  platform: 'irc',
+  user: 'ada',
+  ...more,
 });
 
 t.test('turns of one chat share a session; each key is one run', async (t) => {
@@ -19,7 +25,11 @@ t.test('turns of one chat share a session; each key is one run', async (t) => {
   const [gateway, other] = [await worker.dial(), await worker.dial()];
   t.teardown(() => [gateway, other].forEach((link) => link.destroy()));
 
-  const both = await Promise.all([gateway.call(runTurn, chat('slow: 0.3', 'a')), other.call(runTurn, chat('slow: 0.3', 'a')), gateway.call(runTurn, chat('say: 2 words', 'b'))]);
+  const both = await Promise.all([
+    gateway.call(runTurn, chat('slow: 0.3', 'a')),
+    other.call(runTurn, chat('slow: 0.3', 'a')),
+    gateway.call(runTurn, chat('say: 2 words', 'b')),
+  ]);
   t.same(both[0], both[1], 'two callers join one turn');
   t.match(both[0], { status: 'complete', text: 'Starting slowly. . Done.', error: null, tools_ran: false });
   t.match(both[2], { status: 'complete', text: 'alpha bravo', session_id: both[0].session_id });
@@ -73,7 +83,10 @@ t.test('a caller that cancels ends its turn, in progress or in line; one that is
   t.match(await link.call(runTurn, chat('say: 2 words', 'c')), { status: 'complete', text: 'alpha bravo' });
   t.match(await link.call(runTurn, chat('slow: 61', 'b')), { status: 'interrupted', text: '', error: null });
   const { messages } = await link.call(sessionHistory, { session_id: session!.id });
-  t.same(messages.map(({ content, finish_reason }) => finish_reason ?? content), ['slow: 60', 'interrupted', 'say: 2 words', 'stop']);
+  t.same(
+    messages.map(({ content, finish_reason }) => finish_reason ?? content),
+    ['slow: 60', 'interrupted', 'say: 2 words', 'stop'],
+  );
 });
 
 t.test('on a chat platform the host is out of reach until the owner lists it', async (t) => {
@@ -82,8 +95,12 @@ t.test('on a chat platform the host is out of reach until the owner lists it', a
   const link = await worker.dial();
   t.teardown(() => link.destroy());
   t.match(await link.call(runTurn, chat('run: id', 'a')), { status: 'complete', text: /TOOL_REFUSED.*platform_toolsets\.irc/s });
-  t.match(await link.call(runTurn, chat('run: id', 'b', { surface: 'scheduled_task', session_key: null, platform: undefined })), { text: /TOOL_REFUSED.*platform_toolsets\.cron/s });
-  t.match(await link.call(runTurn, chat('every 10s: run: id', 'c', { surface: 'scheduled_task', session_key: null })), { text: /scheduled job cannot schedule/ });
+  t.match(await link.call(runTurn, chat('run: id', 'b', { surface: 'scheduled_task', session_key: null, platform: undefined })), {
+    text: /TOOL_REFUSED.*platform_toolsets\.cron/s,
+  });
+  t.match(await link.call(runTurn, chat('every 10s: run: id', 'c', { surface: 'scheduled_task', session_key: null })), {
+    text: /scheduled job cannot schedule/,
+  });
   home.write('config.yaml', 'platform_toolsets: { irc: [terminal] }\n');
   t.match(await link.call(runTurn, chat('run: echo listed', 'd')), { text: /^terminal returned:\nlisted$/ });
 });
@@ -93,7 +110,9 @@ t.test('a run that a crash cut before any tool is run again by the same key; one
   const first = await startWorker(home, 'agent', { demo: true });
   const link = await first.dial();
   const plain = link.call(runTurn, chat('slow: 2', 'plain')).catch((thrown: { code: string }) => thrown.code);
-  const tooled = link.call(runTurn, chat('run: echo ran >> ~/count; sleep 307', 'tooled', { session_key: null, surface: 'cli', platform: undefined })).catch((thrown: { code: string }) => thrown.code);
+  const tooled = link
+    .call(runTurn, chat('run: echo ran >> ~/count; sleep 307', 'tooled', { session_key: null, surface: 'cli', platform: undefined }))
+    .catch((thrown: { code: string }) => thrown.code);
   const finished = await link.call(runTurn, chat('say: 3 words', 'finished', { session_key: null }));
   await until('both work', () => readFileSync(join(home.root, 'count'), 'utf8') === 'ran\n');
   await first.kill('SIGKILL');
@@ -103,13 +122,23 @@ t.test('a run that a crash cut before any tool is run again by the same key; one
   const again = await second.dial();
   t.teardown(() => again.destroy());
   t.same(await again.call(runTurn, chat('say: 3 words', 'finished', { session_key: null })), finished, 'a recorded outcome survives');
-  const cut = await again.call(runTurn, chat('run: echo ran >> ~/count; sleep 307', 'tooled', { session_key: null, surface: 'cli', platform: undefined }));
+  const cut = await again.call(
+    runTurn,
+    chat('run: echo ran >> ~/count; sleep 307', 'tooled', { session_key: null, surface: 'cli', platform: undefined }),
+  );
   t.match(cut, { status: 'interrupted', tools_ran: true, error: { code: 'TURN_CUT' } });
   t.equal(readFileSync(join(home.root, 'count'), 'utf8'), 'ran\n', 'the tool ran once');
   const rerun = await again.call(runTurn, chat('slow: 2', 'plain'));
   t.match(rerun, { status: 'complete', text: /^Starting slowly\..* Done\.$/ });
   const { messages } = await again.call(sessionHistory, { session_id: rerun.session_id });
-  t.same(messages.map(({ role, finish_reason }) => [role, finish_reason]), [['user', null], ['assistant', 'stop']], 'the cut attempt is not shown');
+  t.same(
+    messages.map(({ role, finish_reason }) => [role, finish_reason]),
+    [
+      ['user', null],
+      ['assistant', 'stop'],
+    ],
+    'the cut attempt is not shown',
+  );
 });
 
 t.test('a run that a planned restart interrupts before any tool answers DRAINING, and goes on with the next worker', async (t) => {

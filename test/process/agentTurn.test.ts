@@ -4,7 +4,17 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { callTool } from '../../ipc/contracts/mcp.ts';
 import { drain, report } from '../../ipc/contracts/peer.ts';
-import { configGet, eventsSince, promptSubmit, sessionCreate, sessionHistory, sessionInterrupt, sessionList, sessionResume, type EventPayloads } from '../../ipc/contracts/rpc.ts';
+import {
+  configGet,
+  eventsSince,
+  promptSubmit,
+  sessionCreate,
+  sessionHistory,
+  sessionInterrupt,
+  sessionList,
+  sessionResume,
+  type EventPayloads,
+} from '../../ipc/contracts/rpc.ts';
 import { method } from '../../ipc/method.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
 import { connect } from '../harness/agentClient.ts';
@@ -23,17 +33,36 @@ t.test('a turn streams over the socket, gateway.ready first, numbers rising by o
   using client = await connect(worker);
   const sessionId = await client.create();
   const { complete, events } = await client.turn(sessionId, 'What is the *weather* like?');
-  t.match(client.events[0], { type: 'gateway.ready', session_id: null, payload: { protocol: 1, epoch: /^[0-9a-f]{16}$/, heartbeat_ms: Number } });
+  t.match(client.events[0], {
+    type: 'gateway.ready',
+    session_id: null,
+    payload: { protocol: 1, epoch: /^[0-9a-f]{16}$/, heartbeat_ms: Number },
+  });
   t.match(complete, { status: 'complete', error: null, usage: { input: 5 }, text: /^You said: "What is the \*weather\* like\?"/ });
-  t.same(events.map(({ seq }) => seq), events.map((_, index) => index + 1), 'no gap, nothing twice');
+  t.same(
+    events.map(({ seq }) => seq),
+    events.map((_, index) => index + 1),
+    'no gap, nothing twice',
+  );
   const types = events.map(({ type }) => type);
   t.same([...new Set(types)], ['prompt.accepted', 'session.title', 'session_info', 'message.start', 'message.delta', 'message.complete']);
   t.ok(types.filter((type) => type === 'message.delta').length > 5, 'in small pieces');
-  const streamed = events.filter(({ type }) => type === 'message.delta').map(({ payload }) => payload.text).join('');
+  const streamed = events
+    .filter(({ type }) => type === 'message.delta')
+    .map(({ payload }) => payload.text)
+    .join('');
   t.equal(streamed, complete.text, 'the pieces are the answer');
   const { messages } = await client.link.call(sessionHistory, { session_id: sessionId });
-  t.match(messages, [{ role: 'user', content: 'What is the *weather* like?' }, { role: 'assistant', content: complete.text, finish_reason: 'stop' }]);
-  t.match(await client.link.call(sessionList, {}), { total: 1, sessions: [{ id: sessionId, source: 'cli', title: 'What is the *weather* like?', model: 'rehearsal', message_count: 2, status: 'idle' }] });
+  t.match(messages, [
+    { role: 'user', content: 'What is the *weather* like?' },
+    { role: 'assistant', content: complete.text, finish_reason: 'stop' },
+  ]);
+  t.match(await client.link.call(sessionList, {}), {
+    total: 1,
+    sessions: [
+      { id: sessionId, source: 'cli', title: 'What is the *weather* like?', model: 'rehearsal', message_count: 2, status: 'idle' },
+    ],
+  });
 });
 
 t.test('a command goes through the terminal tool, with a private environment, and its result through the model', async (t) => {
@@ -57,7 +86,11 @@ t.test('an interrupt ends a slow answer at once and keeps what had arrived', asy
   t.ok(performance.now() - startedAt < 1_000, 'at once');
   t.match(payload, { status: 'interrupted', text: /^Starting/, error: null });
   t.same(await client.link.call(sessionInterrupt, { session_id: sessionId }), { status: 'not_interrupted' });
-  t.match((await client.link.call(sessionHistory, { session_id: sessionId })).messages.at(-1), { role: 'assistant', finish_reason: 'interrupted', content: /^Starting/ });
+  t.match((await client.link.call(sessionHistory, { session_id: sessionId })).messages.at(-1), {
+    role: 'assistant',
+    finish_reason: 'interrupted',
+    content: /^Starting/,
+  });
   t.match((await client.turn(sessionId, 'say: 1 word')).complete, { status: 'complete', text: 'alpha' }, 'the session goes on');
 });
 
@@ -68,7 +101,11 @@ t.test('an interrupt kills the whole process group of a running command', async 
   const { payload } = await client.next('tool.progress', ({ payload: { preview } }) => /group \d+/.test(String(preview)));
   const pgid = Number(/\d+/.exec(String(payload.preview))![0]);
   t.ok(groupAlive(pgid));
-  t.match((await client.link.call(sessionResume, { session_id: sessionId })).inflight, { tools: [{ name: 'terminal' }] }, 'a snapshot shows the open tool');
+  t.match(
+    (await client.link.call(sessionResume, { session_id: sessionId })).inflight,
+    { tools: [{ name: 'terminal' }] },
+    'a snapshot shows the open tool',
+  );
   await client.link.call(sessionInterrupt, { session_id: sessionId });
   t.match((await client.next('message.complete')).payload, { status: 'interrupted' });
   t.match((await client.next('tool.complete')).payload, { is_error: true, result_text: /^Interrupted before it finished/ });
@@ -89,11 +126,15 @@ t.test('a client that reconnects replays exactly what it missed', async (t) => {
   const replay = await back.link.call(eventsSince, { session_id: sessionId, last_seen: lastSeen });
   t.match(replay, { truncated: false, epoch: watcher.events[0]!.payload.epoch, count: replay.events.length, open_requests: [] });
   // The status bar that follows the end may or may not be in the replay yet.
-  const upToEnd = (events: typeof replay.events) => events.filter(({ session_id, type }) => session_id === sessionId && type !== 'session_info');
+  const upToEnd = (events: typeof replay.events) =>
+    events.filter(({ session_id, type }) => session_id === sessionId && type !== 'session_info');
   const all = [...upToEnd(leaver.events), ...upToEnd(replay.events)];
   t.same(all, upToEnd(watcher.events), 'seen and replayed together are what an unbroken client saw');
   await back.turn(sessionId, 'say: 1 word');
-  t.ok(back.events.some(({ type }) => type === 'message.complete'), 'it follows the session again');
+  t.ok(
+    back.events.some(({ type }) => type === 'message.complete'),
+    'it follows the session again',
+  );
 });
 
 t.test('a snapshot taken in mid-stream and the events after it fit together', async (t) => {
@@ -103,7 +144,12 @@ t.test('a snapshot taken in mid-stream and the events after it fit together', as
   await client.next('message.delta');
   using late = await connect(worker);
   const snapshot = await late.link.call(sessionResume, { session_id: sessionId });
-  t.match(snapshot, { status: 'working', messages: [{ role: 'user' }], inflight: { message_id: Number }, info: { scripted: true, running: true } });
+  t.match(snapshot, {
+    status: 'working',
+    messages: [{ role: 'user' }],
+    inflight: { message_id: Number },
+    info: { scripted: true, running: true },
+  });
   const { payload } = await late.next('message.complete');
   const after = late.events.filter(({ type }) => type === 'message.delta').map((params) => String(params.payload.text));
   t.equal(snapshot.inflight!.text + after.join(''), payload.text);
@@ -117,11 +163,21 @@ t.test('prompts of a busy session wait in line and run in order', async (t) => {
   const second = await client.link.call(promptSubmit, { session_id, text: 'say: 1 word' });
   const third = await client.link.call(promptSubmit, { session_id, text: 'say: 2 words' });
   t.same([second.status, third.status], ['queued', 'queued']);
-  t.match((await client.link.call(sessionResume, { session_id })).queued, [{ id: second.message_id, text: 'say: 1 word' }, { id: third.message_id }]);
+  t.match((await client.link.call(sessionResume, { session_id })).queued, [
+    { id: second.message_id, text: 'say: 1 word' },
+    { id: third.message_id },
+  ]);
   await client.next('message.complete', ({ payload }) => payload.text === 'alpha bravo');
-  t.same(client.events.filter(({ type }) => type === 'message.complete').map(({ payload }) => payload.text), ['Starting slowly. . Done.', 'alpha', 'alpha bravo']);
+  t.same(
+    client.events.filter(({ type }) => type === 'message.complete').map(({ payload }) => payload.text),
+    ['Starting slowly. . Done.', 'alpha', 'alpha bravo'],
+  );
   const { messages } = await client.link.call(sessionHistory, { session_id });
-  t.same(messages.map(({ role }) => role), ['user', 'assistant', 'user', 'assistant', 'user', 'assistant'], 'each prompt stands before its answer');
+  t.same(
+    messages.map(({ role }) => role),
+    ['user', 'assistant', 'user', 'assistant', 'user', 'assistant'],
+    'each prompt stands before its answer',
+  );
   t.same(client.events.findLast(({ type }) => type === 'queue.updated')!.payload, { queued: [] });
 });
 
@@ -134,7 +190,10 @@ t.test('display.busy_input_mode interrupt makes way for the newer prompt, withou
   await client.next('message.delta');
   await client.submit(session_id, 'say: 1 word');
   await client.next('message.complete', ({ payload }) => payload.text === 'alpha');
-  t.same(client.events.filter(({ type }) => type === 'message.complete').map(({ payload }) => payload.status), ['interrupted', 'complete']);
+  t.same(
+    client.events.filter(({ type }) => type === 'message.complete').map(({ payload }) => payload.status),
+    ['interrupted', 'complete'],
+  );
 });
 
 t.test('the same idempotency key is one prompt', async (t) => {
@@ -153,16 +212,36 @@ t.test('wrong calls are answered with the code and the field', async (t) => {
   const session_id = await client.create();
   const loose = (name: string) => method(name, { params: z.unknown(), result: z.unknown() });
   const table: { name: string; call: () => Promise<unknown>; want: object }[] = [
-    { name: 'an unknown parameter', call: () => link.call(loose('prompt.submit'), { session_id, text: 'x', colour: 'red' }), want: { code: 'BAD_REQUEST', field: 'colour', fix: /different versions/ } },
-    { name: 'a parameter of the wrong type', call: () => link.call(loose('session.history'), { session_id, limit: 'many' }), want: { code: 'BAD_REQUEST', field: 'limit' } },
+    {
+      name: 'an unknown parameter',
+      call: () => link.call(loose('prompt.submit'), { session_id, text: 'x', colour: 'red' }),
+      want: { code: 'BAD_REQUEST', field: 'colour', fix: /different versions/ },
+    },
+    {
+      name: 'a parameter of the wrong type',
+      call: () => link.call(loose('session.history'), { session_id, limit: 'many' }),
+      want: { code: 'BAD_REQUEST', field: 'limit' },
+    },
     { name: 'an empty prompt', call: () => client.submit(session_id, ''), want: { code: 'BAD_REQUEST', field: 'text' } },
-    { name: 'a prompt over the limit', call: () => client.submit(session_id, 'x'.repeat(1_000_001)), want: { code: 'BAD_REQUEST', field: 'text', fix: /file/ } },
+    {
+      name: 'a prompt over the limit',
+      call: () => client.submit(session_id, 'x'.repeat(1_000_001)),
+      want: { code: 'BAD_REQUEST', field: 'text', fix: /file/ },
+    },
     { name: 'an unknown session', call: () => client.submit('ses_nope', 'x'), want: { code: 'UNKNOWN_SESSION' } },
     { name: 'no session_id', call: () => link.call(loose('prompt.submit'), { text: 'x' }), want: { code: 'MISSING_SESSION' } },
-    { name: 'a session_id that is no string', call: () => link.call(loose('prompt.submit'), { session_id: 5, text: 'x' }), want: { code: 'BAD_REQUEST', field: 'session_id' } },
+    {
+      name: 'a session_id that is no string',
+      call: () => link.call(loose('prompt.submit'), { session_id: 5, text: 'x' }),
+      want: { code: 'BAD_REQUEST', field: 'session_id' },
+    },
     { name: 'an unknown method', call: () => link.call(loose('session.fly'), {}), want: { code: 'METHOD_NOT_FOUND' } },
     { name: 'a method of another worker', call: () => link.call(callTool, { name: 'x' }), want: { code: 'METHOD_NOT_FOUND' } },
-    { name: 'a directory that is not there', call: () => link.call(sessionCreate, { cwd: '/no/such/place' }), want: { code: 'BAD_REQUEST', field: 'cwd' } },
+    {
+      name: 'a directory that is not there',
+      call: () => link.call(sessionCreate, { cwd: '/no/such/place' }),
+      want: { code: 'BAD_REQUEST', field: 'cwd' },
+    },
     { name: 'another profile', call: () => link.call(sessionCreate, { profile: 'work' }), want: { code: 'UNKNOWN_PROFILE' } },
     { name: 'a malformed key', call: () => link.call(configGet, { key: 'a..b' }), want: { code: 'CONFIG_KEY' } },
   ];
@@ -184,4 +263,3 @@ t.test('remember writes the memory file, and the next session starts with it', a
   t.equal(readFileSync(join(home.memories, 'MEMORY.md'), 'utf8'), 'likes tea\n');
   t.match((await client.turn(await client.create(), 'read: ~/.env')).complete.text, /read_file failed/);
 });
-

@@ -49,8 +49,14 @@ t.test('a job every second keeps to its instants and does not drift', beside(), 
   const job = await create(link, { schedule: 'every 1s', prompt: 'it' });
   const runs = await ended(link, job.id, 4);
   const first = Date.parse(job.created_at);
-  t.strictSame(runs.slice(0, 4).map((run) => Date.parse(run.scheduled_instant!) - first), [1_000, 2_000, 3_000, 4_000]);
-  t.ok(runs.every((run) => run.status === 'ok' && Date.parse(run.started_at!) >= Date.parse(run.scheduled_instant!)), 'each ran, none early');
+  t.strictSame(
+    runs.slice(0, 4).map((run) => Date.parse(run.scheduled_instant!) - first),
+    [1_000, 2_000, 3_000, 4_000],
+  );
+  t.ok(
+    runs.every((run) => run.status === 'ok' && Date.parse(run.started_at!) >= Date.parse(run.scheduled_instant!)),
+    'each ran, none early',
+  );
   t.match(agent.turns[0], { text: 'it', session_key: null, surface: 'scheduled_task', idempotency_key: `cron:${runs[0]!.execution_id}` });
   t.match(readFileSync(runs[0]!.output_path!, 'utf8'), /did it/);
 });
@@ -70,7 +76,10 @@ t.test('a cron worker killed between claim and answer joins the turn again: one 
   answer.resolve('done');
   const runs = await ended(link, job.id);
   await until('the delivery is accepted', async () => (await runsOf(link, job.id))[0]!.delivery === 'accepted');
-  t.strictSame({ runs: runs.map((run) => run.status), turns: agent.turns.length, outbox: outbox(home) }, { runs: ['ok'], turns: 1, outbox: ['[slow] done'] });
+  t.strictSame(
+    { runs: runs.map((run) => run.status), turns: agent.turns.length, outbox: outbox(home) },
+    { runs: ['ok'], turns: 1, outbox: ['[slow] done'] },
+  );
   t.match(await jobOf(link, job.id), { state: 'completed', last_status: 'ok', repeat: { times: 1, completed: 1 } });
   t.equal(gateway.child.exitCode, null);
 });
@@ -79,7 +88,9 @@ t.test('a script under way when the worker is killed is stopped, recorded as unk
   using home = testHome({ 'scripts/slow.sh': 'echo $$ >> pids\nsleep 60 &\nwait\n' });
   const first = await startWorker(home, 'cron');
   const job = await first.dial().then((link) => create(link, { schedule: '1s', script: 'slow.sh' }));
-  const pid = Number(await until('the script runs', () => existsSync(join(home.root, 'pids')) && readFileSync(join(home.root, 'pids'), 'utf8').trim()));
+  const pid = Number(
+    await until('the script runs', () => existsSync(join(home.root, 'pids')) && readFileSync(join(home.root, 'pids'), 'utf8').trim()),
+  );
   await first[Symbol.asyncDispose]();
   t.ok(alive(pid), 'the script outlives the worker that was killed');
   await using second = await startWorker(home, 'cron');
@@ -111,6 +122,7 @@ t.test('scripts: bounded, clean, inside their folder, and ended with everything 
     '.env': 'OPENAI_API_KEY=sk-not-for-scripts\n',
     'scripts/env.sh': 'env\n',
     'scripts/hangs.sh': 'sleep 60 & echo $! > child\nwait\n',
+    'scripts/leaves.sh': "trap '' TERM; sleep 60 & echo $! > left\n",
     'scripts/fails.sh': 'echo out; echo "bad thing" >&2; exit 3\n',
     'scripts/loud.sh': 'head -c 400000 /dev/zero | tr "\\0" x\n',
     'scripts/tells.mjs': 'console.log(JSON.stringify({ node: process.version.length > 0 }));\n',
@@ -131,8 +143,9 @@ t.test('scripts: bounded, clean, inside their folder, and ended with everything 
   t.match(await run('fails.sh'), { status: 'error', error: 'script fails.sh: it exited with code 3: bad thing', output: /out/ });
   t.match(await run('loud.sh'), { status: 'ok', output: /… 137856 more bytes were dropped/ });
   t.match(await run('hangs.sh'), { status: 'error', error: 'script hangs.sh: it ran longer than 1 s and was killed' });
-  const child = Number(readFileSync(join(home.root, 'child'), 'utf8'));
-  await until('its child is gone', () => !alive(child));
+  t.match(await run('leaves.sh'), { status: 'ok' });
+  const strays = ['child', 'left'].map((file) => Number(readFileSync(join(home.root, file), 'utf8')));
+  await until('what they started is gone', () => !strays.some(alive));
   for (const script of ['../secret.sh', '/bin/true', 'nope.sh', '..', '']) {
     await t.rejects(create(link, { schedule: '1d', script }), { code: 'INVALID_PARAMS', field: 'script' }, JSON.stringify(script));
   }
@@ -161,11 +174,21 @@ t.test('the gate spares the model, the mark spares the chat, and a failure is to
   };
   await run({ name: 'idle', script: 'idle.sh', prompt: 'tell me' });
   await run({ name: 'quiet', prompt: 'quiet' });
-  t.strictSame(agent.turns.map((turn) => turn.text), ['quiet'], 'the gate kept the model asleep');
+  t.strictSame(
+    agent.turns.map((turn) => turn.text),
+    ['quiet'],
+    'the gate kept the model asleep',
+  );
   await run({ name: 'news', script: 'news.sh', prompt: 'tell me' });
-  t.match(await run({ name: 'broken', prompt: 'broken' }, 3), { last_status: 'blocked_config', last_error: /no model provider is configured — set one/ });
+  t.match(await run({ name: 'broken', prompt: 'broken' }, 3), {
+    last_status: 'blocked_config',
+    last_error: /no model provider is configured — set one/,
+  });
   await until('the last is handed over', () => outbox(home).some((text) => text.startsWith('[broken]')));
-  t.strictSame(outbox(home).map((text) => text.slice(0, 40)), ['[news] about: fresh news', '[broken] the job failed: no model provid']);
+  t.strictSame(
+    outbox(home).map((text) => text.slice(0, 40)),
+    ['[news] about: fresh news', '[broken] the job failed: no model provid'],
+  );
   t.equal(gateway.child.exitCode, null);
 });
 
@@ -180,7 +203,10 @@ t.test('a job is found by name or the beginning of its id, paused, resumed and r
   t.match(await link.call(cron.claimJob, { job_id: 'greet' }), { claimed: false, execution_id: null }, 'a paused job is not fired');
   t.match((await link.call(cron.resumeJob, { job_id: job.id.slice(0, 8) })).job, { state: 'scheduled', next_run_at: job.next_run_at });
   await t.rejects(link.call(cron.runJob, { job_id: 'nobody' }), { code: 'UNKNOWN_JOB', fix: /cron list/ });
-  await t.rejects(link.call(cron.runJob, { job_id: 'twin' }), { code: 'UNKNOWN_JOB', message: /more than one job: \w{12} \(twin\), \w{12} \(twin\)/ });
+  await t.rejects(link.call(cron.runJob, { job_id: 'twin' }), {
+    code: 'UNKNOWN_JOB',
+    message: /more than one job: \w{12} \(twin\), \w{12} \(twin\)/,
+  });
   await t.rejects(create(link, { schedule: 'sometimes', prompt: 'x' }), { code: 'BAD_SCHEDULE' });
   await t.rejects(create(link, { schedule: '1d' }), { code: 'INVALID_PARAMS', field: 'prompt' });
   await t.rejects(create(link, { schedule: '1d', prompt: 'x', deliver: 'irc:a b' }), { code: 'INVALID_PARAMS', field: 'deliver' });
@@ -188,7 +214,10 @@ t.test('a job is found by name or the beginning of its id, paused, resumed and r
   await ended(link, job.id);
   t.equal(readdirSync(join(home.cronOutput, job.id)).length, 1);
   t.equal((await link.call(cron.removeJob, { job_id: 'greet' })).job.id, job.id);
-  t.strictSame((await link.call(cron.listJobs, {})).jobs.map(({ name }) => name), ['twin', 'twin']);
+  t.strictSame(
+    (await link.call(cron.listJobs, {})).jobs.map(({ name }) => name),
+    ['twin', 'twin'],
+  );
 });
 
 t.test('a drained worker leaves with 0 and its prompt run goes on in the next one', beside(), async (t) => {

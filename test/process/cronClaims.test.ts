@@ -73,7 +73,11 @@ t.test('an occurrence is on time, late, caught up or skipped with a record, and 
     const { store } = withStore(t);
     addJob(store, 'job', { schedule });
     const claimed = claim(store, at, rules);
-    t.strictSame({ runs: history(store, 'job'), next: nextMinutes(store, 'job'), claimed: claimed.length }, { runs: want, next, claimed: want.filter((run) => run.includes('claimed')).length }, name);
+    t.strictSame(
+      { runs: history(store, 'job'), next: nextMinutes(store, 'job'), claimed: claimed.length },
+      { runs: want, next, claimed: want.filter((run) => run.includes('claimed')).length },
+      name,
+    );
   }
 });
 
@@ -107,7 +111,13 @@ t.test('an outside claim takes an occurrence once, by instant or by key, and nev
   const { store } = withStore(t);
   addJob(store, 'job');
   const fire = (given: { at?: number; key?: string }) =>
-    claimOutside(store, { job: store.job('job')!, trigger: 'fire', nowMs: START + 600_000, ...(given.at === undefined ? {} : { scheduledMs: START + given.at }), ...(given.key ? { key: given.key } : {}) });
+    claimOutside(store, {
+      job: store.job('job')!,
+      trigger: 'fire',
+      nowMs: START + 600_000,
+      ...(given.at === undefined ? {} : { scheduledMs: START + given.at }),
+      ...(given.key ? { key: given.key } : {}),
+    });
   const first = fire({ at: 600_000 });
   t.equal(first.claimed, true);
   t.strictSame(fire({ at: 600_000 }), { claimed: false, executionId: first.executionId }, 'the same instant');
@@ -126,7 +136,9 @@ t.test('two processes that claim at once share the occurrences and double none',
     for (let n = 0; n < jobs; n++) addJob(store, `job${n}`);
   });
   const claimers = Array.from({ length: 2 }, () => {
-    const child = spawn(process.execPath, [join(projectRoot, 'test/fixtures/claimsDueJobs.ts'), home.cronDb, String(START + 600_000)], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [join(projectRoot, 'test/fixtures/claimsDueJobs.ts'), home.cronDb, String(START + 600_000)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const claimer = { child, output: '', ended: once(child, 'close') };
     child.stdout.on('data', (chunk: Buffer) => (claimer.output += chunk.toString()));
     return claimer;

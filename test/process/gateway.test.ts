@@ -36,17 +36,23 @@ const outbox = (home: Home) => rows(home, 'SELECT text FROM outbox ORDER BY id')
 /** A gateway whose only way in is a route that answers into the outbox of a dead chat. */
 async function withRoute(): Promise<{ home: TestHome; send(text: string): Promise<number>; start(): Promise<TestWorker> }> {
   const port = await freePort();
-  const home = testHome({ 'config.yaml': `platforms:\n  ${deadIrc}\n  webhook: { port: ${port}, routes: { say: { secret: INSECURE_NO_AUTH, deliver: "irc:#room" } } }\n` });
+  const home = testHome({
+    'config.yaml': `platforms:\n  ${deadIrc}\n  webhook: { port: ${port}, routes: { say: { secret: INSECURE_NO_AUTH, deliver: "irc:#room" } } }\n`,
+  });
   return {
     home,
     async send(text) {
-      return (await fetch(`http://127.0.0.1:${port}/webhooks/say`, { method: 'POST', body: text, headers: { 'content-type': 'text/plain' } })).status;
+      return (
+        await fetch(`http://127.0.0.1:${port}/webhooks/say`, { method: 'POST', body: text, headers: { 'content-type': 'text/plain' } })
+      ).status;
     },
     async start() {
       const worker = await startWorker(home, 'gateway');
       await until('the route is open', async () => {
         using link = await worker.dial();
-        return (await link.call(gateway.platforms, {})).platforms.some(({ platform, state }) => platform === 'webhook' && state === 'connected');
+        return (await link.call(gateway.platforms, {})).platforms.some(
+          ({ platform, state }) => platform === 'webhook' && state === 'connected',
+        );
       });
       return worker;
     },
@@ -59,10 +65,10 @@ t.test('without a platform the gateway is ready, idle, and says so', beside(), a
   using link = await worker.dial();
   t.strictSame(await link.call(gateway.platforms, {}), { platforms: [], held: 0 });
   t.match((await link.call(report, {})).facts, { platforms: {}, held: 0, active_agents: 0 });
-  await t.rejects(
-    link.call(gateway.enqueueDelivery, { target: 'irc:#room', text: 'x', idempotency_key: 'k', origin: 'cli' }),
-    { code: 'UNKNOWN_TARGET', fix: /no platform that can send is configured/ },
-  );
+  await t.rejects(link.call(gateway.enqueueDelivery, { target: 'irc:#room', text: 'x', idempotency_key: 'k', origin: 'cli' }), {
+    code: 'UNKNOWN_TARGET',
+    fix: /no platform that can send is configured/,
+  });
 });
 
 t.test('on its own it keeps gateway_state.json: running, degraded, stopped, and never what the operator wants', beside(), async (t) => {
@@ -79,7 +85,12 @@ t.test('on its own it keeps gateway_state.json: running, degraded, stopped, and 
     platforms: { irc: { state: 'retrying', error_message: /ECONNREFUSED/ } },
   });
   t.same(await worker.kill('SIGTERM'), { code: 0, signal: null });
-  t.match(stateFile(home), { gateway_state: 'stopped', desired_state: 'stopped', exit_reason: 'stopped as asked', platforms: { irc: { state: 'disconnected' } } });
+  t.match(stateFile(home), {
+    gateway_state: 'stopped',
+    desired_state: 'stopped',
+    exit_reason: 'stopped as asked',
+    platforms: { irc: { state: 'disconnected' } },
+  });
   t.notOk(existsSync(join(home.root, 'gateway.lock')), 'the lock is released');
 });
 
@@ -136,7 +147,7 @@ t.test('a message that comes while no agent worker runs is answered when one doe
   using _ = home;
   await using worker = await start();
   t.equal(await send('anybody?'), 202);
-  await until('it has been taken up', () => (rows(home, "SELECT 1 FROM inbox WHERE state = 'submitted'").length === 1));
+  await until('it has been taken up', () => rows(home, "SELECT 1 FROM inbox WHERE state = 'submitted'").length === 1);
   await using agent = await fakeAgent(home, ({ text }) => `yes, ${text}`);
   await until('the answer is in the outbox', () => outbox(home).length > 0);
   t.strictSame(outbox(home), ['yes, anybody?']);
@@ -151,7 +162,8 @@ t.test('a turn that fails is answered with one sentence, never with silence or a
     if (text === 'provider') throw noProvider();
     if (text === 'defect') throw new TypeError('x.y is not a function');
     if (text === 'cut') return { status: 'interrupted', text: 'so far' };
-    if (text === 'error') return { status: 'error', text: 'half', error: { code: 'PROVIDER_FAILED', message: 'the provider said 500', fix: 'try later' } };
+    if (text === 'error')
+      return { status: 'error', text: 'half', error: { code: 'PROVIDER_FAILED', message: 'the provider said 500', fix: 'try later' } };
     return '';
   });
   await using worker = await start();
@@ -174,7 +186,7 @@ t.test('a delivery is stored once per key, reported, and survives a kill', besid
   const first = await startWorker(home, 'gateway');
   const enqueue = async (worker: TestWorker) => {
     using link = await worker.dial();
-    return link.call(gateway.enqueueDelivery, { target: 'irc', text: 'hi', idempotency_key: 'k', origin: 'cli' });
+    return await link.call(gateway.enqueueDelivery, { target: 'irc', text: 'hi', idempotency_key: 'k', origin: 'cli' });
   };
   const stored = await enqueue(first);
   t.match(stored, { status: 'pending', duplicate: false });
@@ -187,6 +199,10 @@ t.test('a delivery is stored once per key, reported, and survives a kill', besid
   await t.rejects(link.call(gateway.deliveryStatus, { delivery_id: 99 }), { code: 'NOT_FOUND' });
   t.strictSame(await link.call(gateway.listTargets, {}).then(({ targets }) => targets.map(({ target }) => target)), ['irc', 'irc:#room']);
   for (const target of ['irc:a b', 'webhook:build', 'local', '', 'irc:#r,#s']) {
-    await t.rejects(link.call(gateway.enqueueDelivery, { target, text: 'x', idempotency_key: target, origin: 'cli' }), { code: 'UNKNOWN_TARGET', fix: 'write irc:<chat>' }, target);
+    await t.rejects(
+      link.call(gateway.enqueueDelivery, { target, text: 'x', idempotency_key: target, origin: 'cli' }),
+      { code: 'UNKNOWN_TARGET', fix: 'write irc:<chat>' },
+      target,
+    );
   }
 });

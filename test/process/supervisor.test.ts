@@ -1,18 +1,15 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+/** The supervisor over fixture workers: crashes, parking, stopping, receipts, refusals. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { dial } from '../../ipc/dial.ts';
-import { status as statusMethod, stopSlot, type Status } from '../../ipc/contracts/supervisor.ts';
+import { status as statusMethod, stopSlot } from '../../ipc/contracts/supervisor.ts';
 import { readToken } from '../../state/home.ts';
-import { groupAlive, isSameProcess, startTimeOf } from '../../state/processIdentity.ts';
+import { groupAlive, startTimeOf } from '../../state/processIdentity.ts';
 import { startSupervisor } from '../../supervisor/supervisor.ts';
-import type { SlotSpec } from '../../supervisor/spec.ts';
-import { testHome, type TestHome } from '../harness/home.ts';
+import { testHome } from '../harness/home.ts';
 import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
-import { projectRoot } from '../harness/worker.ts';
 
 const ask = { actor: 'test', cause: 'test', drain: true };
 
@@ -174,92 +171,6 @@ t.test('a full disk while status and records are written stops nobody', { skip: 
     t.match(service.supervisor.status().workers[0], { slot: 'a', restarts: Number });
   } finally {
     execFileSync('umount', ['-l', home.run.dir]);
-  }
-});
-
-// --- the supervisor itself dies ---
-
-interface Outside extends AsyncDisposable {
-  status: Status;
-  pid: number;
-  kill(signal: NodeJS.Signals): Promise<void>;
-}
-
-async function superviseOutside(home: TestHome, slots: SlotSpec[]): Promise<Outside> {
-  const child = spawn(process.execPath, [join(projectRoot, 'test/fixtures/superviseFixtures.ts')], {
-    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: JSON.stringify(slots) },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  const [first] = (await once(child.stdout, 'data')) as [Buffer];
-  const line = first.toString();
-  if (!line.startsWith('ready ')) throw new Error(line);
-  const kill = async (signal: NodeJS.Signals) => {
-    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-    await ended;
-  };
-  return { status: JSON.parse(line.slice(6)) as Status, pid: child.pid!, kill, [Symbol.asyncDispose]: () => kill('SIGTERM') };
-}
-
-t.test('workers outlive a supervisor killed with SIGKILL; the next one takes the same processes over', async (t) => {
-  using home = testHome();
-  const slots = [fixtureSlot(home, 'a', 'plainWorker'), fixtureSlot(home, 'b', 'talksAtLength')];
-  const first = await superviseOutside(home, slots);
-  const pids = first.status.workers.map((worker) => worker.pid);
-  await first.kill('SIGKILL');
-  // Printed while nobody supervises: it waits in the pipe.
-  process.kill(pids[1]!, 'SIGUSR2');
-  await using second = await superviseOutside(home, slots);
-  t.same(second.status.workers.map((worker) => worker.pid), pids);
-  t.match(second.status, { supervisor: { adopted: 2 }, workers: [{ state: 'ready', restarts: 0 }, { state: 'ready', restarts: 0 }] });
-  await until('the line printed in between is in the log', () => existsSync(join(home.logs, 'b.log')) && readFileSync(join(home.logs, 'b.log'), 'utf8').includes('line 1'));
-});
-
-t.test('a worker that died while no supervisor ran is started afresh, and its group swept', async (t) => {
-  using home = testHome();
-  const slots = [fixtureSlot(home, 'a', 'ignoresSigterm')];
-  const first = await superviseOutside(home, slots);
-  const pid = first.status.workers[0]!.pid!;
-  await first.kill('SIGKILL');
-  process.kill(pid, 'SIGKILL');
-  await until('it is dead', () => startTimeOf(pid) === undefined);
-  t.ok(groupAlive(pid), 'its grandchild lives on');
-  await using second = await superviseOutside(home, slots);
-  t.not(second.status.workers[0]!.pid, pid);
-  t.equal(groupAlive(pid), false, 'the grandchild is gone');
-});
-
-t.test('a supervisor in another pid namespace (a second container on the same home) is seen by its heartbeat', { skip: process.getuid?.() !== 0 && 'needs root for unshare' }, async (t) => {
-  using home = testHome();
-  const inside = spawn('unshare', ['--pid', '--fork', '--kill-child=KILL', '--mount-proc', process.execPath, join(projectRoot, 'test/fixtures/superviseFixtures.ts')], {
-    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: '[]' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(inside, 'exit');
-  await once(inside.stdout, 'data');
-  await t.rejects(superviseFixtures(home, []), { code: 'ALREADY_RUNNING', fix: 'give each container a home of its own' });
-  inside.kill('SIGKILL');
-  await ended;
-  // Its last beat is still fresh; that no next one comes proves that it is gone.
-  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
-  await service.ready('a');
-});
-
-t.test('records that do not prove anything adopt nothing and kill nobody', async (t) => {
-  using home = testHome();
-  const stranger = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
-  try {
-    const record = { slot: 'a', pid: stranger.pid!, start_time: 1, boot_id: 'another boot', nonce: 'x', code: 'c', spawned_at: 'then' };
-    const reused = { ...record, boot_id: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() };
-    for (const content of [JSON.stringify({ version: 1, slots: [record] }), JSON.stringify({ version: 1, slots: [reused] }), '{"version":1,"slots":[{"slot":"a","pi', '']) {
-      writeFileSync(home.run.slots, content);
-      await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
-      await service.ready('a');
-      t.equal(service.supervisor.status().supervisor.adopted, 0);
-    }
-    t.ok(isSameProcess({ pid: stranger.pid!, start_time: startTimeOf(stranger.pid!)!, boot_id: reused.boot_id }), 'the stranger with the reused pid lives');
-  } finally {
-    process.kill(-stranger.pid!, 'SIGKILL');
   }
 });
 

@@ -22,7 +22,11 @@ const config = (port: number, routes: string, more = '') =>
 const sign = (body: string, secret = SECRET) => `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
 function post(port: number, path: string, body: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers: { 'content-type': 'application/json', 'x-hub-signature-256': sign(body), ...headers } });
+  return fetch(`http://127.0.0.1:${port}${path}`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', 'x-hub-signature-256': sign(body), ...headers },
+  });
 }
 
 async function stateOf(worker: TestWorker, platform: string): Promise<gateway.PlatformState | undefined> {
@@ -30,7 +34,8 @@ async function stateOf(worker: TestWorker, platform: string): Promise<gateway.Pl
   return (await link.call(gateway.platforms, {})).platforms.find((state) => state.platform === platform);
 }
 
-const connected = (worker: TestWorker) => until('webhooks are taken', async () => (await stateOf(worker, 'webhook'))?.state === 'connected');
+const connected = (worker: TestWorker) =>
+  until('webhooks are taken', async () => (await stateOf(worker, 'webhook'))?.state === 'connected');
 
 function outbox(home: Home): { chat: string; text: string }[] {
   const db = openReadOnly(home.gatewayDb);
@@ -44,7 +49,10 @@ function outbox(home: Home): { chat: string; text: string }[] {
 t.test('a delivery is answered by what is wrong with it, and only a right one becomes a turn', beside(), async (t) => {
   const port = await freePort();
   using home = testHome({
-    'config.yaml': config(port, 'build: { prompt: "Build {status} of {repo.name}", deliver: "irc:#Room" }, quiet: { secret: "${QUIET_SECRET}" }, open: { secret: INSECURE_NO_AUTH }'),
+    'config.yaml': config(
+      port,
+      'build: { prompt: "Build {status} of {repo.name}", deliver: "irc:#Room" }, quiet: { secret: "${QUIET_SECRET}" }, open: { secret: INSECURE_NO_AUTH }',
+    ),
     '.env': `WEBHOOK_SECRET=${SECRET}\nQUIET_SECRET=quiet-secret\n`,
   });
   await using agent = await fakeAgent(home, ({ text }) => `looked at: ${text}`);
@@ -59,21 +67,42 @@ t.test('a delivery is answered by what is wrong with it, and only a right one be
     { name: 'a way out of the route', given: post(port, '/webhooks/../webhooks/build%2f..', body), want: 404 },
     { name: 'not a POST', given: fetch(`http://127.0.0.1:${port}/webhooks/build`), want: 405 },
     { name: 'unsigned', given: post(port, '/webhooks/build', body, { 'x-hub-signature-256': '' }), want: 401 },
-    { name: 'signed with another secret', given: post(port, '/webhooks/build', body, { 'x-hub-signature-256': sign(body, 'guess') }), want: 401 },
+    {
+      name: 'signed with another secret',
+      given: post(port, '/webhooks/build', body, { 'x-hub-signature-256': sign(body, 'guess') }),
+      want: 401,
+    },
     { name: 'signed, then changed', given: post(port, '/webhooks/build', `${body} `, { 'x-hub-signature-256': sign(body) }), want: 401 },
     { name: 'too large', given: post(port, '/webhooks/build', large), want: 413 },
     { name: 'not JSON', given: post(port, '/webhooks/build', '{"a":'), want: 400 },
     { name: 'the secret of another route', given: post(port, '/webhooks/quiet', body), want: 401 },
-    { name: 'open on purpose', given: fetch(`http://127.0.0.1:${port}/webhooks/open`, { method: 'POST', body: 'a=1&b=2', headers: { 'content-type': 'application/x-www-form-urlencoded' } }), want: 202 },
+    {
+      name: 'open on purpose',
+      given: fetch(`http://127.0.0.1:${port}/webhooks/open`, {
+        method: 'POST',
+        body: 'a=1&b=2',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      }),
+      want: 202,
+    },
   ];
   for (const { name, given, want } of table) {
     const response = await given;
     t.equal(response.status, want, name);
     const answer = (await response.json()) as Record<string, unknown>;
     if (want < 300) t.match(answer, { status: 'accepted', delivery_id: /.+/ }, name);
-    else t.match({ type: response.headers.get('content-type'), answer }, { type: 'application/problem+json', answer: { status: want, title: /.+/, detail: /.+/ } }, name);
+    else
+      t.match(
+        { type: response.headers.get('content-type'), answer },
+        { type: 'application/problem+json', answer: { status: want, title: /.+/, detail: /.+/ } },
+        name,
+      );
   }
-  const token = await fetch(`http://127.0.0.1:${port}/webhooks/quiet`, { method: 'POST', body: 'plain words', headers: { 'content-type': 'text/plain', 'x-gitlab-token': 'quiet-secret' } });
+  const token = await fetch(`http://127.0.0.1:${port}/webhooks/quiet`, {
+    method: 'POST',
+    body: 'plain words',
+    headers: { 'content-type': 'text/plain', 'x-gitlab-token': 'quiet-secret' },
+  });
   t.equal(token.status, 202, 'a plain token, a plain text');
   await until('the turns are done', () => agent.turns.length === 3 && outbox(home).length === 1);
   t.strictSame(outbox(home), [{ chat: '#room', text: 'looked at: Build red of x' }], 'only the route with a chat delivers');
@@ -100,7 +129,10 @@ t.test('the same delivery id is one turn, also over a kill of the gateway', besi
   t.strictSame(await send('d1'), [200, 'duplicate']);
   t.strictSame(await send('d2'), [202, 'accepted']);
   await until('both are answered', () => agent.turns.length >= 2);
-  t.strictSame(agent.turns.map((turn) => turn.idempotency_key), ['gateway:1', 'gateway:2']);
+  t.strictSame(
+    agent.turns.map((turn) => turn.idempotency_key),
+    ['gateway:1', 'gateway:2'],
+  );
 });
 
 t.test('a route takes thirty deliveries a minute, and as many wrong guesses', beside(), async (t) => {
@@ -114,7 +146,8 @@ t.test('a route takes thirty deliveries a minute, and as many wrong guesses', be
   t.strictSame([codes.filter((code) => code === 202).length, codes.at(-1)], [limits.gateway.webhookPerMinute, 429]);
   const refused = await post(port, '/webhooks/build', '{}');
   t.ok(Number(refused.headers.get('retry-after')) > 0, 'it says when to come back');
-  for (let n = 0; n < limits.gateway.webhookPerMinute; n++) await post(port, '/webhooks/other', '{}', { 'x-hub-signature-256': 'sha256=00' });
+  for (let n = 0; n < limits.gateway.webhookPerMinute; n++)
+    await post(port, '/webhooks/other', '{}', { 'x-hub-signature-256': 'sha256=00' });
   t.equal((await post(port, '/webhooks/other', '{}', { 'x-hub-signature-256': 'sha256=00' })).status, 429, 'guessing is bounded');
   t.equal(agent.turns.length > 0, true);
 });
@@ -137,7 +170,10 @@ t.test('while automation is paused deliveries are taken and kept, and go on in o
   const liftedAt = performance.now();
   liftPause([home.estop]);
   await until('all are released', () => agent.turns.length === 3);
-  t.strictSame(agent.turns.map((turn) => turn.text), ['n 1', 'n 2', 'n 3']);
+  t.strictSame(
+    agent.turns.map((turn) => turn.text),
+    ['n 1', 'n 2', 'n 3'],
+  );
   t.ok(performance.now() - liftedAt >= 2 * limits.gateway.releaseMs - 50, 'one by one, at the pace of release');
   t.equal((await again.call(gateway.platforms, {})).held, 0);
 });
@@ -148,12 +184,42 @@ t.test('settings that cannot work are named with their remedy, and the gateway s
   await once(taken, 'listening');
   t.teardown(() => taken.close());
   const table = [
-    { name: 'no secret', config: config(port, 'build: {}'), env: '', want: { state: 'fatal', error_code: 'CONFIG_INVALID', error_message: /routes\.build has no secret — set WEBHOOK_SECRET in \.env/ } },
-    { name: 'a secret that is not set', config: config(port, 'build: { secret: "${NOPE}" }'), env: '', want: { state: 'fatal', error_message: /no secret/ } },
-    { name: 'open to the world', config: config(port, 'build: { secret: INSECURE_NO_AUTH }').replace('webhook: { host: 127.0.0.1', 'webhook: { host: 0.0.0.0'), env: '', want: { state: 'fatal', error_message: /0\.0\.0\.0 is no loopback address/ } },
-    { name: 'delivers to nobody', config: config(port, 'build: { deliver: "pigeon:x" }'), env: `WEBHOOK_SECRET=${SECRET}\n`, want: { state: 'fatal', error_message: /nothing answers to "pigeon:x"/ } },
-    { name: 'wrong type', config: config(port, 'build: { prompt: 5 }'), env: '', want: { state: 'fatal', error_message: /platforms\.webhook at routes\.build\.prompt/ } },
-    { name: 'port taken', config: config(port, 'build: {}'), env: `WEBHOOK_SECRET=${SECRET}\n`, want: { state: 'retrying', error_code: 'PORT_IN_USE', error_message: new RegExp(`port ${port} on 127.0.0.1 is taken`) } },
+    {
+      name: 'no secret',
+      config: config(port, 'build: {}'),
+      env: '',
+      want: { state: 'fatal', error_code: 'CONFIG_INVALID', error_message: /routes\.build has no secret — set WEBHOOK_SECRET in \.env/ },
+    },
+    {
+      name: 'a secret that is not set',
+      config: config(port, 'build: { secret: "${NOPE}" }'),
+      env: '',
+      want: { state: 'fatal', error_message: /no secret/ },
+    },
+    {
+      name: 'open to the world',
+      config: config(port, 'build: { secret: INSECURE_NO_AUTH }').replace('webhook: { host: 127.0.0.1', 'webhook: { host: 0.0.0.0'),
+      env: '',
+      want: { state: 'fatal', error_message: /0\.0\.0\.0 is no loopback address/ },
+    },
+    {
+      name: 'delivers to nobody',
+      config: config(port, 'build: { deliver: "pigeon:x" }'),
+      env: `WEBHOOK_SECRET=${SECRET}\n`,
+      want: { state: 'fatal', error_message: /nothing answers to "pigeon:x"/ },
+    },
+    {
+      name: 'wrong type',
+      config: config(port, 'build: { prompt: 5 }'),
+      env: '',
+      want: { state: 'fatal', error_message: /platforms\.webhook at routes\.build\.prompt/ },
+    },
+    {
+      name: 'port taken',
+      config: config(port, 'build: {}'),
+      env: `WEBHOOK_SECRET=${SECRET}\n`,
+      want: { state: 'retrying', error_code: 'PORT_IN_USE', error_message: new RegExp(`port ${port} on 127.0.0.1 is taken`) },
+    },
   ];
   await Promise.all(
     table.map(async ({ name, config: text, env, want }) => {
