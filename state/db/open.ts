@@ -2,7 +2,7 @@
  * Opening a SQLite store: WAL, one writer, private files, integrity checked, and a schema reached by
  * declarative reconciliation (missing tables, columns and indices are added; nothing is dropped).
  */
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
@@ -20,25 +20,24 @@ export interface Table {
 }
 
 export interface Schema {
-  /** Written to `PRAGMA user_version`; a store of a newer version is opened read-write only if columns match. */
+  /** Written to `PRAGMA user_version`; the higher number of a newer release is left as it is. */
   version: number;
   tables: Record<string, Table>;
 }
 
 /** Errors: STORE_CORRUPT with the recovery command, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
 export function openStore(path: string, schema: Schema): Db {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   let db: Db | undefined;
   try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makePrivate(path);
     db = new Database(path, { timeout: limits.state.busyMs });
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
     db.pragma('foreign_keys = ON');
     db.pragma('wal_autocheckpoint = 1000');
-    const verdict = db.pragma('quick_check(1)', { simple: true });
-    if (verdict !== 'ok') throw corrupt(path, String(verdict));
+    checkIntegrity(db, path);
     reconcile(db, schema);
-    chmodSync(path, 0o600);
     return db;
   } catch (thrown) {
     db?.close();
@@ -48,12 +47,26 @@ export function openStore(path: string, schema: Schema): Db {
 
 /** Someone else's store, for looking. Errors: as openStore, and NOT_FOUND when there is none yet. */
 export function openReadOnly(path: string): Db {
+  if (!existsSync(path)) throw new AgentError('NOT_FOUND', `there is no ${path} yet`, { fix: 'it is made when the worker that owns it first runs' });
   try {
     return new Database(path, { readonly: true, fileMustExist: true, timeout: limits.state.busyMs });
   } catch (thrown) {
-    if (messageOf(thrown).includes('unable to open')) throw new AgentError('NOT_FOUND', `there is no ${path} yet`, { cause: thrown });
     throw storeError(path, thrown);
   }
+}
+
+/** Before SQLite makes it: the files beside it (-wal, -shm) take its permissions over. */
+function makePrivate(path: string): void {
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+}
+
+/** Reads every page, so only where that is quick; a large store says by itself when it meets a bad one. */
+function checkIntegrity(db: Db, path: string): void {
+  const pages = db.pragma('page_count', { simple: true }) as number;
+  if (pages * (db.pragma('page_size', { simple: true }) as number) > limits.state.integrityCheckMaxBytes) return;
+  const verdict = db.pragma('quick_check(1)', { simple: true });
+  if (verdict !== 'ok') throw corrupt(path, String(verdict));
 }
 
 /** SQLite's and the system's errors in the words of the error table. */
@@ -64,7 +77,7 @@ export function storeError(path: string, thrown: unknown): unknown {
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
     return new AgentError('STORE_BUSY', `${path} is locked by another process`, { cause: thrown, retryAfterMs: 1_000 });
   }
-  if (code === 'SQLITE_FULL' || errnoOf(thrown) === 'ENOSPC') {
+  if (code === 'SQLITE_FULL' || errnoOf(thrown) === 'ENOSPC' || errnoOf(thrown) === 'EDQUOT') {
     return new AgentError('DISK_FULL', `no room to write ${path}`, { cause: thrown, fix: 'free some disk space, then repeat' });
   }
   if (code.startsWith('SQLITE_') || errnoOf(thrown)) {
