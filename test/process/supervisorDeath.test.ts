@@ -34,6 +34,8 @@ async function superviseOutside(home: TestHome, slots: SlotSpec[]): Promise<Outs
   return { status: JSON.parse(line.slice(6)) as Status, pid: child.pid!, kill, [Symbol.asyncDispose]: () => kill('SIGTERM') };
 }
 
+t.setTimeout(110_000);
+
 t.test('workers outlive a supervisor killed with SIGKILL; the next one takes the same processes over', async (t) => {
   using home = testHome();
   const slots = [fixtureSlot(home, 'a', 'plainWorker'), fixtureSlot(home, 'b', 'talksAtLength')];
