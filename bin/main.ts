@@ -34,19 +34,21 @@ async function main(words: string[]): Promise<number> {
   }
 }
 
-/** The verb, and what stands before it: `-p`, `--help`, `--version`. */
+/** The verb, and what stands before it: `-p`, `--json`, `--help`, `--version`. */
 function splitGlobals(words: string[]): { verb: string | undefined; rest: string[]; profile: string | undefined } {
   let profile: string | undefined;
+  const early: string[] = [];
   let at = 0;
   for (; at < words.length; at++) {
     const word = words[at]!;
     if (word === '-p' || word === '--profile') profile = words[++at];
     else if (word.startsWith('--profile=')) profile = word.slice('--profile='.length);
+    else if (word === '--json') early.push(word);
     else break;
   }
   const verb = words[at];
   const asksHelp = verb === '--help' || verb === '-h';
-  return { verb: asksHelp ? undefined : verb, rest: words.slice(at + 1), profile };
+  return { verb: asksHelp ? undefined : verb, rest: [...early, ...words.slice(at + 1)], profile };
 }
 
 async function find(verb: string): Promise<TableEntry> {

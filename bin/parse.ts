@@ -4,7 +4,7 @@
  */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { AgentError } from '../base/errors.ts';
-import type { Command, Input } from './command.ts';
+import { listOption, type Command, type Input } from './command.ts';
 import { camelCase, parseFlags } from './flags.ts';
 import { unknownName } from './suggest.ts';
 
@@ -43,12 +43,19 @@ export function resolve(verb: Command, words: readonly string[]): Resolved {
 
 /** Words of a command as its input; `hot` tries the cheap parser first. Errors: USAGE. */
 export async function parseInput({ command, path, rest }: Resolved, { profile, hot }: { profile: string; hot: boolean }): Promise<Input> {
-  if (hot) {
-    const input = parseHot(command, rest, profile);
-    if (input) return input;
+  const input = (hot ? parseHot(command, rest, profile) : undefined) ?? (await import('./parseFull.ts')).parseFull(command, path, rest, profile);
+  requireChoices(command, input);
+  return input;
+}
+
+/** An option with a fixed set of values has one of them. */
+function requireChoices({ options = [] }: Command, input: Input): void {
+  for (const { flags, choices } of options) {
+    if (!choices) continue;
+    const { long } = parseFlags(flags);
+    const wrong = listOption(input, camelCase(long)).find((value) => !choices.includes(value));
+    if (wrong !== undefined) throw unknownName(long, wrong, choices);
   }
-  const { parseFull } = await import('./parseFull.ts');
-  return parseFull(command, path, rest, profile);
 }
 
 /** A command that only holds others was called without one. */

@@ -16,9 +16,7 @@ export function parseFull(command: Command, path: string[], words: string[], pro
   }
   for (const option of [...(command.options ?? []), ...globalOptions]) {
     if (option.flags.startsWith(`${command.restOption} `)) continue;
-    const parserOption = new ParserOption(option.flags);
-    if ('choices' in option && option.choices) parserOption.choices([...option.choices]);
-    parser.addOption(parserOption);
+    parser.addOption(new ParserOption(option.flags));
   }
   try {
     parser.parse(own, { from: 'user' });
@@ -41,7 +39,8 @@ function usageError({ code, message }: CommanderError, command: Command, path: s
   if (code === 'commander.unknownOption') {
     const given = /'(--?[^'=]*)/.exec(message)?.[1] ?? '';
     const known = [...(command.options ?? []), ...globalOptions].map(({ flags }) => dashed(parseFlags(flags)));
-    return unknownName(`option of ${line}`, given, known);
+    const { message: what, fix } = unknownName('option', given, known);
+    return new AgentError('USAGE', `${what} of ${line}`, fix === undefined ? {} : { fix });
   }
   const plain = message.replace(/^error: /, '').replaceAll('\n', ' ').replace(/^./, (first) => first.toLowerCase());
   return new AgentError('USAGE', `${line}: ${plain.replace(/\.$/, '')}`, { fix: `see ${line} --help` });

@@ -22,6 +22,7 @@ export function statusView({ status, live, ageMs }: Snapshot, paint: Paint, nowM
   const lines = [head, '', table([header.map((title) => paint('dim', title)), ...rows])];
   if (live) lines.push('', supervisor.dashboard ? `Dashboard: ${withoutToken(supervisor.dashboard)}` : paint('dim', 'Dashboard: not ready'));
   if (paused) lines.push(paint('yellow', pauseLine(paused, nowMs)));
+  for (const line of unreadyLines(live ? workers : [])) lines.push(`${paint('red', 'Not ready:')} ${line}`);
   for (const { what, fix } of problems) lines.push(`${paint('red', 'Problem:')} ${what} — ${fix}`);
   return lines.join('\n');
 }
@@ -30,8 +31,14 @@ export function statusView({ status, live, ageMs }: Snapshot, paint: Paint, nowM
 export function unreadyLines(workers: readonly WorkerRow[]): string[] {
   return workers
     .filter(({ desired, state }) => desired === 'up' && state !== 'ready')
-    .map(({ slot, state, reason, last_exit }) => `${slot} is ${state}${reason ?? last_exit?.summary ? `: ${reason ?? last_exit?.summary}` : ''}`);
+    .map((row) => {
+      const cause = causeOf(row);
+      return `${row.slot} is ${row.state}${cause ? `: ${cause}` : ''}`;
+    });
 }
+
+/** Why it is as it is; a reason that begins with the state's own name need not say it twice. */
+const causeOf = ({ state, reason, last_exit }: WorkerRow): string | undefined => reason?.replace(`${state}: `, '') ?? last_exit?.summary;
 
 const header = ['SLOT', 'STATE', 'PID', 'UP', 'RESTARTS', 'MEMORY', 'NOTE'];
 
@@ -41,7 +48,8 @@ function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): stri
   // Of a service that is gone: a worker may live on without it, and what ran may not.
   const shown = live || pid === null ? paint(stateStyle[state], state) : here ? paint('yellow', 'alone') : paint('dim', 'gone');
   const next = next_start_at ? `next start in ${formatDuration(Math.max(0, Date.parse(next_start_at) - nowMs))}` : undefined;
-  const fate = reason ?? (last_exit ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago` : state === 'down' && desired === 'demand' ? 'starts when needed' : '');
+  const ended = last_exit ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago` : state === 'down' && desired === 'demand' ? 'starts when needed' : '';
+  const fate = reason === null ? ended : causeOf(row);
   return [
     slot,
     shown,
@@ -49,7 +57,7 @@ function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): stri
     here && state !== 'down' ? since(row.since, nowMs) : '-',
     String(restarts),
     rss_bytes === null || !here ? '-' : bytesForPeople(rss_bytes),
-    [fate, next].filter(Boolean).join('; '),
+    [next, shortened(fate ?? '')].filter(Boolean).join('; '),
   ];
 }
 
@@ -62,5 +70,9 @@ function pauseLine({ reason, engaged_at, expires_at, scope }: NonNullable<Snapsh
 
 /** A page address may carry the login token; a status that gets pasted somewhere must not. */
 export const withoutToken = (address: string): string => address.replace(/[?#].*$/, '');
+
+/** Longer notes would break the table; they stand in full below it. */
+const NOTE_MAX = 70;
+const shortened = (text: string): string => (text.length > NOTE_MAX ? `${text.slice(0, NOTE_MAX - 1)}…` : text);
 
 const since = (at: string, nowMs: number): string => formatDuration(Math.max(0, nowMs - Date.parse(at)));

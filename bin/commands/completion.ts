@@ -1,6 +1,6 @@
 /** `agent completion bash|zsh`: prints a static script made from the declarations of all commands. */
 import { commandTable } from '../commandTable.ts';
-import type { Command } from '../command.ts';
+import { jsonErrorsOption, type Command } from '../command.ts';
 import { bashScript } from '../completion/bash.ts';
 import { places } from '../completion/words.ts';
 import { zshScript } from '../completion/zsh.ts';
@@ -13,6 +13,7 @@ export const command: Command = {
   name: 'completion',
   summary: 'Print the completion script of a shell',
   arguments: [{ name: 'shell', summary: 'bash or zsh', complete: 'shell' }],
+  options: [jsonErrorsOption],
   examples: [
     { line: 'source <(agent completion bash)', does: 'in ~/.bashrc' },
     { line: 'source <(agent completion zsh)', does: 'in ~/.zshrc, after compinit' },

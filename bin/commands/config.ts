@@ -6,7 +6,7 @@ import { painter } from '../../base/paint.ts';
 import { getConfigValue, parseKeyPath, parseValue, setConfigValue } from '../../state/config/edit.ts';
 import { parseConfigText, readText } from '../../state/config/load.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
-import { hasFlag, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
+import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { refuseSecret, requireKnownKey } from '../configKeys.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
@@ -58,6 +58,7 @@ export const command: Command = {
     {
       name: 'edit',
       summary: 'Open it in $VISUAL or $EDITOR; it is saved when it is valid',
+      options: [jsonErrorsOption],
       examples: [{ line: 'EDITOR=nano agent config edit', does: 'a broken edit never reaches the service' }],
       run: edit,
     },

@@ -6,7 +6,7 @@ import { platforms, type PlatformState } from '../../ipc/contracts/gateway.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import { listProfiles, openHome, type Home } from '../../state/home.ts';
 import { logPath } from '../../state/logs.ts';
-import { drainOption, jsonOption, type Command, type Input } from '../command.ts';
+import { drainOption, jsonErrorsOption, jsonOption, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { endOf, follow } from '../logs/follow.ts';
 import { parseLine, renderLine } from '../logs/line.ts';
@@ -18,6 +18,7 @@ import { note, out, print, printJson, table } from '../terminal.ts';
 const later = (name: string, summary: string): Command => ({
   name,
   summary,
+  options: [jsonErrorsOption],
   examples: [{ line: `agent gateway ${name}`, does: 'not part of this version yet' }],
   run: () => {
     throw new AgentError('NOT_FOUND', `\`agent gateway ${name}\` comes with a later version`, { fix: laterFix[name]! });
@@ -44,7 +45,7 @@ export const command: Command = {
       summary: 'Start the gateway and follow it',
       details:
         'Asks the running supervisor to start the slot and shows its log until ctrl-C; the gateway goes on. With --no-supervise (or AGENT_GATEWAY_NO_SUPERVISE=1) this process is the gateway: in the foreground, nobody starts it again.',
-      options: [{ flags: '--no-supervise', summary: 'be the gateway, without the supervisor' }],
+      options: [{ flags: '--no-supervise', summary: 'be the gateway, without the supervisor' }, jsonErrorsOption],
       examples: [
         { line: 'agent gateway run', does: 'under the supervisor' },
         { line: 'AGENT_GATEWAY_NO_SUPERVISE=1 agent gateway run', does: 'as the main process of a container' },

@@ -81,7 +81,6 @@ function lineCount(input: Input): number {
 
 function filterOf(input: Input, path: string): LogFilter {
   const level = textOption(input, 'level');
-  if (level !== undefined && !levels.includes(level as Level)) throw unknownName('level', level, levels);
   const component = textOption(input, 'component');
   if (component !== undefined) requireComponent(component, path);
   const session = textOption(input, 'session');

@@ -4,7 +4,6 @@ import { formatDuration, parseDurationMs } from '../../base/time.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { engagePause, pauseScopes } from '../../state/pause.ts';
 import { jsonOption, listOption, textOption, type Command, type Input } from '../command.ts';
-import { unknownName } from '../suggest.ts';
 import { print, printJson } from '../terminal.ts';
 
 export const command: Command = {
@@ -28,8 +27,6 @@ export const command: Command = {
 
 async function run(input: Input): Promise<number> {
   const scope = listOption(input, 'scope');
-  const unknown = scope.find((part) => !(pauseScopes as readonly string[]).includes(part));
-  if (unknown !== undefined) throw unknownName('scope', unknown, pauseScopes);
   const home = openHome();
   prepareHome(home);
   const ttlMs = ttlOf(input);

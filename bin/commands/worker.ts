@@ -1,6 +1,6 @@
 /** `agent worker <slot> --external-supervisor`: one worker in the foreground, owned by someone else's process manager. */
 import { AgentError } from '../../base/errors.ts';
-import { hasFlag, slotArgument, type Command, type Input } from '../command.ts';
+import { hasFlag, jsonErrorsOption, slotArgument, type Command, type Input } from '../command.ts';
 import { becomeWorker } from '../runWorker.ts';
 import { slotOf } from '../slots.ts';
 
@@ -13,6 +13,7 @@ export const command: Command = {
   options: [
     { flags: '--external-supervisor', summary: 'yes, another process manager owns it' },
     { flags: '--demo', summary: 'offer the rehearsal model when no provider is configured' },
+    jsonErrorsOption,
   ],
   examples: [
     { line: 'agent worker gateway --external-supervisor', does: 'the gateway as a container of its own' },
