@@ -58,7 +58,10 @@ async function askUntilAnswered(
       const nowMs = performance.now();
       if (nowMs - askedAt > REACHED_MS) [lostSince, attempt] = [nowMs, 0];
       if (nowMs - lostSince > patienceMs) {
-        throw new AgentError('PEER_UNREACHABLE', 'the agent worker could not be reached', { cause: thrown, fix: 'look at `agent why agent`' });
+        throw new AgentError('PEER_UNREACHABLE', 'the agent worker could not be reached', {
+          cause: thrown,
+          fix: 'look at `agent why agent`',
+        });
       }
       if (!told && nowMs - lostSince > limits.gateway.waitingNoticeMs) {
         told = true;

@@ -10,7 +10,11 @@ import type { Home } from './home.ts';
 import { readPause, type PauseScope } from './pause.ts';
 
 /** Calls back once when this scope is no longer paused. Dispose to stop waiting. */
-export function whenResumed(home: Home, { scope, profile = 'default' }: { scope: PauseScope; profile?: string }, onResumed: () => void): Disposable {
+export function whenResumed(
+  home: Home,
+  { scope, profile = 'default' }: { scope: PauseScope; profile?: string },
+  onResumed: () => void,
+): Disposable {
   const sentinels = profile === 'default' ? [home.estop] : [home.estop, home.profile(profile).estop];
   const watchers: FSWatcher[] = [];
   let timer: NodeJS.Timeout | undefined;

@@ -38,7 +38,10 @@ export interface OutsideClaim {
 }
 
 /** Claims a run for someone outside the tick. `claimed: false` names the execution that already has it. */
-export function claimOutside(store: CronStore, { job, scheduledMs, key, trigger, nowMs }: OutsideClaim): { claimed: boolean; executionId: string | null } {
+export function claimOutside(
+  store: CronStore,
+  { job, scheduledMs, key, trigger, nowMs }: OutsideClaim,
+): { claimed: boolean; executionId: string | null } {
   const instant = scheduledMs !== undefined && scheduledMs <= nowMs ? scheduledMs : undefined;
   return store.transact(() => {
     const executionId = newExecutionId(nowMs);

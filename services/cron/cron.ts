@@ -48,7 +48,9 @@ export async function startCron(context: WorkerContext): Promise<WorkerService> 
     started() {
       prune();
       // Only now: the socket proves that no other cron worker of this home is alive.
-      void runner.recover().then(scheduler.wake, (thrown: unknown) => context.log.error(`open runs could not be taken up: ${messageOf(thrown)}`));
+      void runner
+        .recover()
+        .then(scheduler.wake, (thrown: unknown) => context.log.error(`open runs could not be taken up: ${messageOf(thrown)}`));
       handover.wake();
       tellFacts();
     },
@@ -118,12 +120,17 @@ function handlers(parts: Parts): Handler[] {
 function createJob({ context, store }: Parts, params: ParamsOf<typeof contract.createJob> & InputOf<typeof contract.createJob>): string {
   const { prompt, script } = params;
   if (prompt === null && script === null) {
-    throw new AgentError('INVALID_PARAMS', 'a job needs a prompt, a script or both', { field: 'prompt', fix: 'give a text, or --script FILE' });
+    throw new AgentError('INVALID_PARAMS', 'a job needs a prompt, a script or both', {
+      field: 'prompt',
+      fix: 'give a text, or --script FILE',
+    });
   }
   if (script !== null) scriptPath(context.paths, script);
   checkDeliver(params.deliver);
   if (store.countJobs() >= limits.cron.jobsMax) {
-    throw new AgentError('QUEUE_FULL', `there are ${limits.cron.jobsMax} jobs already`, { fix: 'remove some with `agent cron remove <id>`' });
+    throw new AgentError('QUEUE_FULL', `there are ${limits.cron.jobsMax} jobs already`, {
+      fix: 'remove some with `agent cron remove <id>`',
+    });
   }
   const nowMs = Date.now();
   const zone = params.timezone ?? context.config().config.timezone ?? systemZone();
@@ -182,16 +189,28 @@ function resumeJob(store: CronStore, job: JobRow): string {
   return job.id;
 }
 
-function claimForFire({ context, store, runner, scheduler, changed }: Parts, params: ParamsOf<typeof contract.claimJob>): { claimed: boolean; execution_id: string | null } {
+function claimForFire(
+  { context, store, runner, scheduler, changed }: Parts,
+  params: ParamsOf<typeof contract.claimJob>,
+): { claimed: boolean; execution_id: string | null } {
   const job = requireJob(store, params.job_id);
   refuseWhilePaused(context);
   const scheduledMs = params.scheduled_at === undefined ? undefined : Date.parse(params.scheduled_at);
   if (Number.isNaN(scheduledMs)) {
-    throw new AgentError('INVALID_PARAMS', `"${params.scheduled_at}" is no instant`, { field: 'scheduled_at', fix: 'write it like 2026-12-24T18:00:00Z' });
+    throw new AgentError('INVALID_PARAMS', `"${params.scheduled_at}" is no instant`, {
+      field: 'scheduled_at',
+      fix: 'write it like 2026-12-24T18:00:00Z',
+    });
   }
   if (!job.enabled) return { claimed: false, execution_id: null };
   refuseOverload(runner, job);
-  const { claimed, executionId } = claimOutside(store, { job, scheduledMs, key: params.idempotency_key, trigger: 'fire', nowMs: Date.now() });
+  const { claimed, executionId } = claimOutside(store, {
+    job,
+    scheduledMs,
+    key: params.idempotency_key,
+    trigger: 'fire',
+    nowMs: Date.now(),
+  });
   if (claimed) {
     runner.add(executionId!);
     scheduler.wake();
@@ -210,7 +229,10 @@ function refuseWhilePaused({ home, profile }: WorkerContext): void {
 
 function refuseOverload(runner: Runner, job: JobRow): void {
   if (runner.waiting(job.id) < limits.cron.queuedPerJobMax) return;
-  throw new AgentError('QUEUE_FULL', `${limits.cron.queuedPerJobMax} runs of ${job.name} wait already`, { retryAfterMs: 60_000, fix: 'wait until they have run' });
+  throw new AgentError('QUEUE_FULL', `${limits.cron.queuedPerJobMax} runs of ${job.name} wait already`, {
+    retryAfterMs: 60_000,
+    fix: 'wait until they have run',
+  });
 }
 
 /** By exact name, full id, or the unique beginning of an id. */
@@ -220,7 +242,9 @@ function requireJob(store: CronStore, text: string): JobRow {
   const [job, another] = exact.length > 0 ? exact : found;
   if (!job) throw new AgentError('UNKNOWN_JOB', `there is no job "${text}"`, { fix: '`agent cron list` shows the jobs and their ids' });
   if (another && job.id !== text.trim()) {
-    throw new AgentError('UNKNOWN_JOB', `"${text}" means more than one job: ${found.map(({ id, name }) => `${id} (${name})`).join(', ')}`, { fix: 'write the id' });
+    throw new AgentError('UNKNOWN_JOB', `"${text}" means more than one job: ${found.map(({ id, name }) => `${id} (${name})`).join(', ')}`, {
+      fix: 'write the id',
+    });
   }
   return job;
 }

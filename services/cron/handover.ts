@@ -95,15 +95,20 @@ async function offer(row: DeliveryRow, { context, store, gateway, onUnreachable 
     if (context.signal.aborted) return;
     store.transact(() => {
       store.removeDelivery(row);
-      if (store.deliveriesOf(row.execution_id) === 0 && store.run(row.execution_id)?.delivery === 'queued') store.setRunDelivery(row.execution_id, 'accepted');
+      if (store.deliveriesOf(row.execution_id) === 0 && store.run(row.execution_id)?.delivery === 'queued')
+        store.setRunDelivery(row.execution_id, 'accepted');
     });
   } catch (thrown) {
     if (context.signal.aborted) return;
     const passing = isAgentError(thrown) && (thrown.retry || thrown.code === 'CANCELLED');
     if (!passing) return giveUp(row, { context, store }, messageOf(thrown));
-    if (Date.now() > row.expires_at) return giveUp(row, { context, store }, `the gateway could not be reached for a day: ${messageOf(thrown)}`);
+    if (Date.now() > row.expires_at)
+      return giveUp(row, { context, store }, `the gateway could not be reached for a day: ${messageOf(thrown)}`);
     onUnreachable();
-    store.postponeDelivery(row, Date.now() + jitteredDelayMs(row.tries, { baseMs: limits.cron.handoverMinMs, maxMs: limits.cron.handoverMaxMs }));
+    store.postponeDelivery(
+      row,
+      Date.now() + jitteredDelayMs(row.tries, { baseMs: limits.cron.handoverMinMs, maxMs: limits.cron.handoverMaxMs }),
+    );
   }
 }
 

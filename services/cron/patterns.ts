@@ -27,7 +27,8 @@ export function patternProblem(expr: string, zone: string, nowMs: number): strin
   if (fields.length !== FIELDS.length) return `a cron expression has 5 fields, this has ${fields.length}`;
   for (const [n, { name, values }] of FIELDS.entries()) {
     const step = Number(/\/(\d+)/.exec(fields[n]!)?.[1]);
-    if (step >= values) return `a step of ${step} in the ${name} field fires at one value only, because that field has ${values} values; write the value itself`;
+    if (step >= values)
+      return `a step of ${step} in the ${name} field fires at one value only, because that field has ${values} values; write the value itself`;
     if (step === 0) return `a step of 0 in the ${name} field never advances`;
   }
   try {

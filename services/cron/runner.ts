@@ -54,7 +54,13 @@ export function createRunner(parts: RunnerParts): Runner {
       const job = store.job(jobId);
       if (!run) continue;
       if (!job) {
-        store.endRun(executionId, { status: 'skipped', atMs: Date.now(), error: 'the job was removed', outputPath: null, delivery: 'none' });
+        store.endRun(executionId, {
+          status: 'skipped',
+          atMs: Date.now(),
+          error: 'the job was removed',
+          outputPath: null,
+          delivery: 'none',
+        });
         continue;
       }
       const done = runOne(parts, { run, job, interrupt: interrupt.signal })
@@ -145,9 +151,16 @@ async function runOne(parts: RunnerParts, work: Work): Promise<void> {
   let prompt = run.prompt_text;
   if (prompt === null && job.script !== null) {
     const script = await scriptStage(parts, work);
-    if (script.problem !== undefined) return finish(parts, work, { status: 'error', error: `script ${job.script}: ${script.problem}`, output: script.stdout, message: undefined });
+    if (script.problem !== undefined)
+      return finish(parts, work, {
+        status: 'error',
+        error: `script ${job.script}: ${script.problem}`,
+        output: script.stdout,
+        message: undefined,
+      });
     if (!wakesAgent(script.stdout)) return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: undefined });
-    if (job.prompt === null) return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: deliverable(script.stdout) });
+    if (job.prompt === null)
+      return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: deliverable(script.stdout) });
     prompt = `${job.prompt}\n\nOutput of ${job.script}:\n${script.stdout.trimEnd()}`;
   }
   prompt ??= job.prompt ?? '';
@@ -206,7 +219,8 @@ export function wakesAgent(stdout: string): boolean {
 }
 
 /** `[SILENT]` anywhere in the answer keeps it out of the chat. */
-export const deliverable = (text: string): string | undefined => (text.trim() === '' || text.includes('[SILENT]') ? undefined : text.trim());
+export const deliverable = (text: string): string | undefined =>
+  text.trim() === '' || text.includes('[SILENT]') ? undefined : text.trim();
 
 function failed(parts: RunnerParts, run: RunRow, job: JobRow, thrown: unknown): void {
   const fix = isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : '';
@@ -222,17 +236,35 @@ function finish({ context, store, handover }: RunnerParts, { run, job }: Work, r
   const targets = message === undefined ? [] : splitTargets(job.deliver);
   const outputPath = before ? saveOutput(context, { run, job, result, atMs }) : null;
   store.transact(() => {
-    store.endRun(run.execution_id, { status: result.status, atMs, error: result.error, outputPath, delivery: targets.length > 0 ? 'queued' : 'none' });
+    store.endRun(run.execution_id, {
+      status: result.status,
+      atMs,
+      error: result.error,
+      outputPath,
+      delivery: targets.length > 0 ? 'queued' : 'none',
+    });
     for (const [n, target] of targets.entries()) {
       const text = wrapped(context, job.name, message!);
-      store.insertDelivery({ execution_id: run.execution_id, n, job_id: job.id, target, text, tries: 0, next_try_at: atMs, expires_at: atMs + limits.gateway.deliveryFreshMs });
+      store.insertDelivery({
+        execution_id: run.execution_id,
+        n,
+        job_id: job.id,
+        target,
+        text,
+        tries: 0,
+        next_try_at: atMs,
+        expires_at: atMs + limits.gateway.deliveryFreshMs,
+      });
     }
     const lastStatus = result.status === 'ok' ? 'ok' : result.code === 'NO_PROVIDER' ? 'blocked_config' : 'error';
     store.setResult(job.id, { atMs, status: lastStatus, error: result.error });
     completeIfSpent(store, job.id);
   });
   const log = result.status === 'ok' ? context.log.info : context.log.warn;
-  log(`${job.name}: run ended ${result.status}${result.error ? `: ${result.error}` : ''}`, { job_id: job.id, execution_id: run.execution_id });
+  log(`${job.name}: run ended ${result.status}${result.error ? `: ${result.error}` : ''}`, {
+    job_id: job.id,
+    execution_id: run.execution_id,
+  });
   if (targets.length > 0) handover.wake();
 }
 
@@ -243,7 +275,10 @@ function failureNotice(job: JobRow | undefined, { error }: Result): string | und
 }
 
 function wrapped(context: WorkerContext, name: string, message: string): string {
-  const text = message.length > limits.cron.deliveryMaxChars ? `${message.slice(0, limits.cron.deliveryMaxChars)}\n… (the output file holds all of it)` : message;
+  const text =
+    message.length > limits.cron.deliveryMaxChars
+      ? `${message.slice(0, limits.cron.deliveryMaxChars)}\n… (the output file holds all of it)`
+      : message;
   if (context.config().config.cron?.wrap_response === false) return text;
   return text.includes('\n') ? `[${name}]\n${text}` : `[${name}] ${text}`;
 }
@@ -254,9 +289,19 @@ function completeIfSpent(store: CronStore, jobId: string): void {
   if (job?.enabled && job.nextRunMs === null) store.setEnabled(jobId, false, null);
 }
 
-function saveOutput(context: WorkerContext, { run, job, result, atMs }: { run: RunRow; job: JobRow; result: Result; atMs: number }): string | null {
+function saveOutput(
+  context: WorkerContext,
+  { run, job, result, atMs }: { run: RunRow; job: JobRow; result: Result; atMs: number },
+): string | null {
   try {
-    return writeOutput(context.paths, { run, job, endedMs: atMs, status: result.status, error: result.error, text: context.redact(result.output) });
+    return writeOutput(context.paths, {
+      run,
+      job,
+      endedMs: atMs,
+      status: result.status,
+      error: result.error,
+      text: context.redact(result.output),
+    });
   } catch (thrown) {
     // The run itself is worth more than its file.
     context.log.error(`${job.name}: the output file could not be written: ${messageOf(thrown)}`);

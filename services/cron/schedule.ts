@@ -155,7 +155,14 @@ const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,
 function instant(display: string, { nowMs, zone }: ParseContext): number {
   const match = ISO.exec(display);
   if (!match) throw refused(display, 'an instant is written 2026-12-24T18:00, with Z or +01:00 for another zone');
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0)) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const wallMs = Date.UTC(year, month - 1, day, hour, minute, second);
   const back = new Date(wallMs);
   const exists = back.getUTCMonth() === month - 1 && back.getUTCDate() === day && hour <= 23 && minute <= 59 && second <= 59;

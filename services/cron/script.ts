@@ -16,7 +16,10 @@ import { commonEnv } from '../manifest.ts';
 /** Absolute path of a script. Errors: INVALID_PARAMS when it is no file inside `scripts/`. */
 export function scriptPath(paths: ProfilePaths, name: string): string {
   const wrong = (why: string) =>
-    new AgentError('INVALID_PARAMS', `the script "${name}" cannot be used: ${why}`, { field: 'script', fix: `put the file into ${paths.scripts} and give its name` });
+    new AgentError('INVALID_PARAMS', `the script "${name}" cannot be used: ${why}`, {
+      field: 'script',
+      fix: `put the file into ${paths.scripts} and give its name`,
+    });
   if (name === '' || name.includes('\0') || isAbsolute(name)) throw wrong(`it must be the name of a file in ${paths.scripts}`);
   const path = join(paths.scripts, name);
   if (!existsSync(path)) throw wrong(isInside(paths.scripts, path) ? 'there is no such file' : `it is outside ${paths.scripts}`);

@@ -168,7 +168,9 @@ export class CronStore implements Disposable {
   /** Jobs whose id begins with, or whose name is, `text`. At most three: one is the answer, more is ambiguous. */
   findJobs(text: string): JobRow[] {
     const rows = this.#db
-      .prepare("SELECT * FROM jobs WHERE name = @text OR id = @text OR id LIKE @beginning ESCAPE '\\' ORDER BY id = @text DESC, created_at LIMIT 3")
+      .prepare(
+        "SELECT * FROM jobs WHERE name = @text OR id = @text OR id LIKE @beginning ESCAPE '\\' ORDER BY id = @text DESC, created_at LIMIT 3",
+      )
       .all({ text, beginning: `${text.replace(/[\\%_]/g, '\\$&')}%` }) as RawJob[];
     return rows.map(jobOf);
   }
@@ -209,7 +211,9 @@ export class CronStore implements Disposable {
   }
 
   setResult(id: string, result: { atMs: number; status: LastStatus; error: string | null }): void {
-    this.#db.prepare('UPDATE jobs SET last_run_at = @atMs, last_status = @status, last_error = @error WHERE id = @id').run({ id, ...result });
+    this.#db
+      .prepare('UPDATE jobs SET last_run_at = @atMs, last_status = @status, last_error = @error WHERE id = @id')
+      .run({ id, ...result });
   }
 
   setLastStatus(id: string, status: LastStatus, error: string): void {
@@ -225,7 +229,9 @@ export class CronStore implements Disposable {
   // --- executions ---
 
   /** False when this occurrence, or this key, has been claimed before. */
-  insertRun(run: Pick<RunRow, 'execution_id' | 'job_id' | 'scheduled_instant' | 'claim_key' | 'trigger' | 'status' | 'claimed_at' | 'error'>): boolean {
+  insertRun(
+    run: Pick<RunRow, 'execution_id' | 'job_id' | 'scheduled_instant' | 'claim_key' | 'trigger' | 'status' | 'claimed_at' | 'error'>,
+  ): boolean {
     const { changes } = this.#db
       .prepare(
         `INSERT INTO executions (execution_id, job_id, scheduled_instant, claim_key, trigger, status, claimed_at, ended_at, error)
@@ -241,7 +247,9 @@ export class CronStore implements Disposable {
   }
 
   runAt(jobId: string, instantMs: number): RunRow | undefined {
-    return this.#db.prepare('SELECT * FROM executions WHERE job_id = ? AND scheduled_instant = ?').get(jobId, instantMs) as RunRow | undefined;
+    return this.#db.prepare('SELECT * FROM executions WHERE job_id = ? AND scheduled_instant = ?').get(jobId, instantMs) as
+      | RunRow
+      | undefined;
   }
 
   runByKey(jobId: string, key: string): RunRow | undefined {
@@ -260,12 +268,16 @@ export class CronStore implements Disposable {
   }
 
   markRunning(executionId: string, atMs: number): void {
-    this.#db.prepare("UPDATE executions SET status = 'running', started_at = COALESCE(started_at, ?) WHERE execution_id = ?").run(atMs, executionId);
+    this.#db
+      .prepare("UPDATE executions SET status = 'running', started_at = COALESCE(started_at, ?) WHERE execution_id = ?")
+      .run(atMs, executionId);
   }
 
   setScriptProcess(executionId: string, process: { pid: number; start_time: number; boot_id: string }): void {
     this.#db
-      .prepare('UPDATE executions SET script_pid = @pid, script_start_time = @start_time, script_boot_id = @boot_id WHERE execution_id = @executionId')
+      .prepare(
+        'UPDATE executions SET script_pid = @pid, script_start_time = @start_time, script_boot_id = @boot_id WHERE execution_id = @executionId',
+      )
       .run({ executionId, ...process });
   }
 
@@ -274,7 +286,10 @@ export class CronStore implements Disposable {
     this.#db.prepare('UPDATE executions SET prompt_text = ?, script_pid = NULL WHERE execution_id = ?').run(text, executionId);
   }
 
-  endRun(executionId: string, end: { status: RunStatus; atMs: number; error: string | null; outputPath: string | null; delivery: RunRow['delivery'] }): void {
+  endRun(
+    executionId: string,
+    end: { status: RunStatus; atMs: number; error: string | null; outputPath: string | null; delivery: RunRow['delivery'] },
+  ): void {
     this.#db
       .prepare(
         `UPDATE executions SET status = @status, ended_at = @atMs, error = @error, output_path = @outputPath, delivery = @delivery,
@@ -307,7 +322,9 @@ export class CronStore implements Disposable {
   }
 
   postponeDelivery({ execution_id, n }: DeliveryRow, nextTryMs: number): void {
-    this.#db.prepare('UPDATE deliveries SET tries = tries + 1, next_try_at = ? WHERE execution_id = ? AND n = ?').run(nextTryMs, execution_id, n);
+    this.#db
+      .prepare('UPDATE deliveries SET tries = tries + 1, next_try_at = ? WHERE execution_id = ? AND n = ?')
+      .run(nextTryMs, execution_id, n);
   }
 
   /** The gateway is back: everything that waits for it is due. */
@@ -334,7 +351,9 @@ export class CronStore implements Disposable {
         )
         .run(limits.cron.runsPerJobMax);
       this.#db
-        .prepare("DELETE FROM executions WHERE status NOT IN ('claimed', 'running') AND delivery <> 'queued' AND job_id NOT IN (SELECT id FROM jobs)")
+        .prepare(
+          "DELETE FROM executions WHERE status NOT IN ('claimed', 'running') AND delivery <> 'queued' AND job_id NOT IN (SELECT id FROM jobs)",
+        )
         .run();
     });
   }

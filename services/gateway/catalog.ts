@@ -30,7 +30,8 @@ export const catalog: Readonly<Record<string, PlatformEntry>> = {
     },
     // No space, comma, bell or line break: anything else could become another command.
     normalizeChat: (chat) => (/^[^\s,:\0\x07][^\s,\0\x07]{0,199}$/.test(chat) ? chat.toLowerCase() : undefined),
-    chats: (settings) => [settings.home_channel, ...(Array.isArray(settings.channels) ? settings.channels : [])].filter((chat) => typeof chat === 'string'),
+    chats: (settings) =>
+      [settings.home_channel, ...(Array.isArray(settings.channels) ? settings.channels : [])].filter((chat) => typeof chat === 'string'),
   },
   webhook: {
     canSend: false,

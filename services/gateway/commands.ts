@@ -46,7 +46,9 @@ export async function runCommand(parts: CommandParts, row: InboxRow): Promise<st
       case 'status':
         return statusText(parts, row);
       default:
-        return Object.entries(COMMANDS).map(([name, what]) => `/${name} ${what}`).join('\n');
+        return Object.entries(COMMANDS)
+          .map(([name, what]) => `/${name} ${what}`)
+          .join('\n');
     }
   } catch (thrown) {
     return sentenceOf(thrown);
@@ -62,7 +64,10 @@ function statusText({ context, platforms, turns }: CommandParts, row: InboxRow):
     `agent-service ${context.release.version}, up for ${formatDuration(process.uptime() * 1_000)}`,
     turns.active().includes(row.lane) ? 'An answer for this chat is being worked on.' : 'Nothing is being worked on for this chat.',
     ...(pause ? [`Automation is paused${pause.reason ? ` (${pause.reason})` : ''}; ${turns.held()} message(s) wait.`] : []),
-    `Platforms: ${platforms.states().map(({ platform, state }) => `${platform} ${state}`).join(', ')}`,
+    `Platforms: ${platforms
+      .states()
+      .map(({ platform, state }) => `${platform} ${state}`)
+      .join(', ')}`,
   ];
   return lines.join('\n');
 }

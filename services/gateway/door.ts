@@ -64,7 +64,10 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
 
   const refuseOverflow = (message: NewMessage): void => {
     const nowMs = Date.now();
-    store.inbox.store({ ...message, text: message.text.slice(0, REFUSED_MAX_CHARS), message_id: null }, { nowMs, dedupeMs: 0, state: 'refused' });
+    store.inbox.store(
+      { ...message, text: message.text.slice(0, REFUSED_MAX_CHARS), message_id: null },
+      { nowMs, dedupeMs: 0, state: 'refused' },
+    );
     log.warn(`${message.platform}: ${limits.gateway.inboxPerChatMax} messages of ${message.chat} wait already; one was refused`);
     if (!message.reply) return;
     const text = 'Too many messages wait here already; the last one was not taken. Please send it again later.';

@@ -28,7 +28,8 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   const lock = await acquireLock(join(context.paths.dir, 'gateway.lock'), context.slot);
   const store = new GatewayStore(context.paths.gatewayDb);
   const uncertain = store.outbox.recover();
-  if (uncertain > 0) context.log.warn(`${uncertain} message(s) were being sent when the last gateway ended: they are sent once more, with a mark`);
+  if (uncertain > 0)
+    context.log.warn(`${uncertain} message(s) were being sent when the last gateway ended: they are sent once more, with a mark`);
   const agent = context.peer(context.profile === 'default' ? 'agent' : `agent@${context.profile}`);
 
   const facts = () => ({
@@ -145,7 +146,10 @@ function unknownTarget(platforms: Platforms, text: string): never {
 function refuseOverload(store: GatewayStore, chat: Reply): void {
   const { outboxPerChatMax, outboxMax } = limits.gateway;
   if (store.outbox.countOpen(chat) < outboxPerChatMax && store.outbox.countOpen() < outboxMax) return;
-  throw new AgentError('QUEUE_FULL', `too many messages wait for ${chat.platform}:${chat.chat}`, { retryAfterMs: 60_000, fix: 'look at `agent gateway status`' });
+  throw new AgentError('QUEUE_FULL', `too many messages wait for ${chat.platform}:${chat.chat}`, {
+    retryAfterMs: 60_000,
+    fix: 'look at `agent gateway status`',
+  });
 }
 
 /** Chats of the settings, then those that wrote to us. */
@@ -154,7 +158,10 @@ function targetsOf(store: GatewayStore, platforms: Platforms): { target: string;
     const entry = catalog[platform];
     const settings = platforms.settings(platform);
     if (!entry?.canSend || !settings) return [];
-    const named = entry.chats(settings).map((chat) => entry.normalizeChat(chat)).filter((chat) => chat !== undefined);
+    const named = entry
+      .chats(settings)
+      .map((chat) => entry.normalizeChat(chat))
+      .filter((chat) => chat !== undefined);
     const chats = [...new Set([...named, ...store.inbox.recentChats(platform, TARGETS_MAX)])];
     const home = named.length > 0 ? [{ target: platform, platform, chat: null, state }] : [];
     return [...home, ...chats.map((chat) => ({ target: `${platform}:${chat}`, platform, chat, state }))];
@@ -164,7 +171,10 @@ function targetsOf(store: GatewayStore, platforms: Platforms): { target: string;
 const TARGETS_MAX = 50;
 
 /** Commands are answered beside the conversation: they must work while a turn runs or hangs. */
-async function answerCommand(parts: CommandParts, { store, delivery, row }: { store: GatewayStore; delivery: Delivery; row: InboxRow }): Promise<void> {
+async function answerCommand(
+  parts: CommandParts,
+  { store, delivery, row }: { store: GatewayStore; delivery: Delivery; row: InboxRow },
+): Promise<void> {
   const text = await runCommand(parts, row);
   if (parts.context.signal.aborted) return;
   store.transact(() => {

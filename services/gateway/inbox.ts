@@ -54,7 +54,10 @@ export class Inbox {
   }
 
   /** Stores a message once. A message with a known id is a duplicate as long as `dedupeMs` have not passed. */
-  store(message: NewMessage, { nowMs, dedupeMs, state = 'received' }: { nowMs: number; dedupeMs: number; state?: 'received' | 'refused' }): { id: number; duplicate: boolean } {
+  store(
+    message: NewMessage,
+    { nowMs, dedupeMs, state = 'received' }: { nowMs: number; dedupeMs: number; state?: 'received' | 'refused' },
+  ): { id: number; duplicate: boolean } {
     return this.#db
       .transaction(() => {
         const known = this.#known(message);
@@ -87,7 +90,9 @@ export class Inbox {
   }
 
   openCommands(): InboxRow[] {
-    return this.#db.prepare("SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'command' ORDER BY id").all() as InboxRow[];
+    return this.#db
+      .prepare("SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'command' ORDER BY id")
+      .all() as InboxRow[];
   }
 
   markSubmitted(id: number): void {
@@ -100,7 +105,11 @@ export class Inbox {
 
   /** Messages of one chat that wait for their turn. */
   waitingInChat(platform: string, chat: string): number {
-    return this.#count("SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND platform = ? AND chat = ?", platform, chat);
+    return this.#count(
+      "SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND platform = ? AND chat = ?",
+      platform,
+      chat,
+    );
   }
 
   countReceived(): number {
@@ -113,7 +122,9 @@ export class Inbox {
   }
 
   recentChats(platform: string, max: number): string[] {
-    const rows = this.#db.prepare('SELECT chat FROM conversations WHERE platform = ? GROUP BY chat ORDER BY MAX(last_at) DESC LIMIT ?').all(platform, max);
+    const rows = this.#db
+      .prepare('SELECT chat FROM conversations WHERE platform = ? GROUP BY chat ORDER BY MAX(last_at) DESC LIMIT ?')
+      .all(platform, max);
     return (rows as { chat: string }[]).map((row) => row.chat);
   }
 

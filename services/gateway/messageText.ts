@@ -51,7 +51,11 @@ function openFence(text: string): string {
 function cutAt(text: string, max: number, size: (text: string) => number): number {
   const fits = longestFitting(text, max, size);
   const head = text.slice(0, fits);
-  for (const [mark, least] of [['\n\n', 0.3], ['\n', 0.3], [' ', 0.1]] as const) {
+  for (const [mark, least] of [
+    ['\n\n', 0.3],
+    ['\n', 0.3],
+    [' ', 0.1],
+  ] as const) {
     // The text may break exactly where the room ends.
     if (text.startsWith(mark, fits)) return fits;
     const at = head.lastIndexOf(mark);

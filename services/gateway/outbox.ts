@@ -75,7 +75,9 @@ export class Outbox {
   }
 
   openChats(): OutboxChat[] {
-    return this.#db.prepare('SELECT platform, chat, thread FROM outbox WHERE closed_at IS NULL GROUP BY platform, chat, thread ORDER BY MIN(id)').all() as OutboxChat[];
+    return this.#db
+      .prepare('SELECT platform, chat, thread FROM outbox WHERE closed_at IS NULL GROUP BY platform, chat, thread ORDER BY MIN(id)')
+      .all() as OutboxChat[];
   }
 
   countOpen(of?: { platform: string; chat: string }): number {
@@ -109,7 +111,9 @@ export class Outbox {
 
   /** The marked resend was not written: it is still owed. */
   uncountResend(id: number, { nextTryMs, error }: { nextTryMs: number; error: string }): void {
-    this.#db.prepare("UPDATE outbox SET state = 'uncertain', resends = resends - 1, next_try_at = ?, error = ? WHERE id = ?").run(nextTryMs, error, id);
+    this.#db
+      .prepare("UPDATE outbox SET state = 'uncertain', resends = resends - 1, next_try_at = ?, error = ? WHERE id = ?")
+      .run(nextTryMs, error, id);
   }
 
   close(id: number, state: Exclude<OutboxState, 'pending' | 'sending'>, nowMs: number, error: string | null = null): void {
@@ -118,13 +122,17 @@ export class Outbox {
 
   /** After a crash: what was being sent is uncertain. Answers how many. */
   recover(): number {
-    return this.#db.prepare("UPDATE outbox SET state = 'uncertain', error = 'the gateway ended while it was being sent' WHERE state = 'sending'").run().changes;
+    return this.#db
+      .prepare("UPDATE outbox SET state = 'uncertain', error = 'the gateway ended while it was being sent' WHERE state = 'sending'")
+      .run().changes;
   }
 
   /** Closes what is older than its time to live. */
   expire(nowMs: number): OutboxRow[] {
     return this.#db
-      .prepare("UPDATE outbox SET state = 'expired', closed_at = @nowMs, error = COALESCE(error, 'not delivered within a day') WHERE closed_at IS NULL AND expires_at <= @nowMs RETURNING *")
+      .prepare(
+        "UPDATE outbox SET state = 'expired', closed_at = @nowMs, error = COALESCE(error, 'not delivered within a day') WHERE closed_at IS NULL AND expires_at <= @nowMs RETURNING *",
+      )
       .all({ nowMs }) as OutboxRow[];
   }
 

@@ -75,8 +75,12 @@ export function createPlatforms({ context, host, onState }: PlatformsParts): Pla
     },
     async close() {
       for (const slot of slots.values()) slot.life.abort();
-      await Promise.all([...slots.values()].map((slot) => slot.adapter?.cleanup()));
-      await Promise.all([...slots.values()].map((slot) => slot.done));
+      await Promise.all(
+        [...slots.values()].map(async (slot) => {
+          await slot.adapter?.cleanup();
+          await slot.done;
+        }),
+      );
     },
   };
 }
@@ -116,7 +120,9 @@ async function live(slot: Slot, { context, host, set }: LifeParts): Promise<void
           retrying_since: slot.state.retrying_since ?? new Date().toISOString(),
         });
       }
-      const pauseMs = limits.gateway.reconnectMinMs / 2 + jitteredDelayMs(failures - 1, { baseMs: limits.gateway.reconnectMinMs, maxMs: limits.gateway.reconnectMaxMs });
+      const pauseMs =
+        limits.gateway.reconnectMinMs / 2 +
+        jitteredDelayMs(failures - 1, { baseMs: limits.gateway.reconnectMinMs, maxMs: limits.gateway.reconnectMaxMs });
       await sleep(pauseMs, signal).catch(() => {});
     }
   } catch (thrown) {
@@ -144,7 +150,11 @@ function wanted({ config, secrets }: WorkerContext): Wanted[] {
     if (settings.enabled === false) return { name, settings, state: stateOf(name, 'disabled') };
     if (entry) return { name, settings, state: stateOf(name, 'connecting') };
     const known = Object.keys(catalog).join(', ');
-    return { name, settings, state: stateOf(name, 'fatal', new AgentError('CONFIG_INVALID', `there is no platform "${name}"; known are: ${known}`)) };
+    return {
+      name,
+      settings,
+      state: stateOf(name, 'fatal', new AgentError('CONFIG_INVALID', `there is no platform "${name}"; known are: ${known}`)),
+    };
   });
 }
 

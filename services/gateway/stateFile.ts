@@ -65,5 +65,8 @@ export function createStateFile(context: WorkerContext, facts: () => StateFacts)
 /** Nothing is connected to a process that has ended; what is switched off or cannot work stays so. */
 const disconnected = (platforms: StateFacts['platforms']): StateFacts['platforms'] =>
   Object.fromEntries(
-    Object.entries(platforms).map(([name, platform]) => [name, platform.state === 'fatal' || platform.state === 'disabled' ? platform : { ...platform, state: 'disconnected' }]),
+    Object.entries(platforms).map(([name, platform]) => [
+      name,
+      platform.state === 'fatal' || platform.state === 'disabled' ? platform : { ...platform, state: 'disconnected' },
+    ]),
   );

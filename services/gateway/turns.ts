@@ -160,7 +160,10 @@ function ask(parts: TurnsParts, row: InboxRow): Promise<TurnOutcome | undefined>
     leaving: context.signal,
     patienceMs: limits.gateway.deliveryFreshMs,
     onWaiting() {
-      putReply(store, row, { key: `wait:${row.id}`, text: 'The agent cannot be reached at the moment; your message is kept and will be answered.' });
+      putReply(store, row, {
+        key: `wait:${row.id}`,
+        text: 'The agent cannot be reached at the moment; your message is kept and will be answered.',
+      });
       onAnswer();
     },
   });

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { deferred, type Deferred } from '../../base/time.ts';
 import * as gateway from '../../ipc/contracts/gateway.ts';
+import { openReadOnly } from '../../state/db/open.ts';
 import { engagePause, liftPause } from '../../state/pause.ts';
 import { readLog } from '../harness/logs.ts';
 import { fakeAgent } from '../fakes/agentTurns.ts';
@@ -14,7 +15,10 @@ t.jobs = 4;
 const beside = () => ({ buffered: true });
 
 function ircHome(irc: Ngircd, settings = 'allowed_users: ["*"]', env = ''): TestHome {
-  return testHome({ 'config.yaml': `platforms:\n  irc: { host: 127.0.0.1, port: ${irc.port}, nick: agent, channels: ["#room"], ${settings} }\n`, '.env': env });
+  return testHome({
+    'config.yaml': `platforms:\n  irc: { host: 127.0.0.1, port: ${irc.port}, nick: agent, channels: ["#room"], ${settings} }\n`,
+    '.env': env,
+  });
 }
 
 const ircState = async (worker: TestWorker) => {
@@ -40,6 +44,15 @@ async function enqueue(worker: TestWorker, target: string, text: string): Promis
   return (await link.call(gateway.enqueueDelivery, { target, text, idempotency_key: `${target} ${text}`, origin: 'cli' })).delivery_id;
 }
 
+function outboxStates(home: TestHome): string[] {
+  const db = openReadOnly(home.gatewayDb);
+  try {
+    return (db.prepare('SELECT state FROM outbox').all() as { state: string }[]).map((row) => row.state);
+  } finally {
+    db.close();
+  }
+}
+
 t.test('a line in the room is answered in the room, a private one in private', beside(), async (t) => {
   await using irc = await startNgircd();
   using home = ircHome(irc);
@@ -51,11 +64,9 @@ t.test('a line in the room is answered in the room, a private one in private', b
   alice.say('agent', 'psst');
   t.strictSame(await saidUntil(alice, '#room', 'you said: and to you'), ['you said: good morning', 'you said: and to you']);
   t.strictSame(await saidUntil(alice, 'alice', 'you said: psst'), ['you said: psst']);
-  t.match(agent.turns.map(({ session_key, user, surface, platform }) => ({ session_key, user, surface, platform })), [
-    { session_key: 'agent:main:irc:group:#room', user: 'alice', surface: 'gateway', platform: 'irc' },
-    { session_key: 'agent:main:irc:group:#room' },
-    { session_key: 'agent:main:irc:dm:alice' },
-  ], 'one conversation for the room, one for the person');
+  const asked = agent.turns.map(({ session_key, user, surface, platform }) => `${session_key} ${user} ${surface} ${platform}`);
+  const [room, person] = ['agent:main:irc:group:#room alice gateway irc', 'agent:main:irc:dm:alice alice gateway irc'];
+  t.strictSame(asked.toSorted(), [person, room, room], 'one conversation for the room, one for the person');
   t.equal(worker.child.exitCode, null);
 });
 
@@ -98,6 +109,29 @@ t.test('messages for a chat survive a kill of the gateway and a restart of the s
   t.equal(second.child.exitCode, null);
 });
 
+t.test('killed while a line is on its way, it is sent once more and says so, and never a third time', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  await using agent = await fakeAgent(home, ({ text }) => `${text} heard`);
+  const first = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  irc.freeze();
+  await enqueue(first, 'irc:#room', 'news');
+  await until('the line is on its way', () => outboxStates(home).includes('sending'));
+  await first[Symbol.asyncDispose]();
+  irc.thaw();
+  await until('it has arrived', () => alice.said('agent', '#room').length > 0);
+  const second = await startGateway(home);
+  await saidUntil(alice, '#room', '(may be a duplicate) news');
+  await until('it is settled', () => outboxStates(home).every((state) => state === 'delivered'));
+  await second[Symbol.asyncDispose]();
+  await using third = await startGateway(home);
+  alice.say('#room', 'marker');
+  t.strictSame(await saidUntil(alice, '#room', 'marker heard'), ['news', '(may be a duplicate) news', 'marker heard']);
+  t.equal(agent.turns.length, 1);
+  t.equal(third.child.exitCode, null);
+});
+
 t.test('a long answer comes in lines that the protocol carries whole', beside(), async (t) => {
   await using irc = await startNgircd();
   using home = ircHome(irc);
@@ -126,12 +160,19 @@ t.test('strangers get no turn: one refusal in private, none in the room; friends
   await until('the refusal is heard', () => mallory.said('agent', 'mallory').length > 0);
   alice.say('#room', 'hello');
   await saidUntil(mallory, '#room', 'hello heard');
-  t.strictSame({ turns: agent.turns.length, room: mallory.said('agent', '#room'), private: mallory.said('agent', 'mallory') }, {
-    turns: 1,
-    room: ['hello heard'],
-    private: ['Sorry, I may not talk to you. The operator can add you to allowed_users.'],
-  });
-  t.equal(readLog(home, 'gateway').filter(({ msg }) => msg.includes('mallory is not in allowed_users')).length, 1, 'and one line in the log');
+  t.strictSame(
+    { turns: agent.turns.length, room: mallory.said('agent', '#room'), private: mallory.said('agent', 'mallory') },
+    {
+      turns: 1,
+      room: ['hello heard'],
+      private: ['Sorry, I may not talk to you. The operator can add you to allowed_users.'],
+    },
+  );
+  t.equal(
+    readLog(home, 'gateway').filter(({ msg }) => msg.includes('mallory is not in allowed_users')).length,
+    1,
+    'and one line in the log',
+  );
   t.equal(worker.child.exitCode, null);
 });
 
@@ -212,8 +253,19 @@ t.test('what cannot be delivered says why, and does not hold up what can', besid
   const nobody = await enqueue(worker, 'irc:nobody', 'hello?');
   const elsewhere = await enqueue(worker, 'irc:#Elsewhere', 'hello there');
   using link = await worker.dial();
-  t.match(await link.call(gateway.deliveryStatus, { delivery_id: nobody, wait_ms: 10_000 }), { status: 'failed', error: /nobody: No such nick/ });
-  t.match(await link.call(gateway.deliveryStatus, { delivery_id: elsewhere, wait_ms: 10_000 }), { status: 'delivered', tries: 1, error: null });
-  t.strictSame(await saidUntil(alice, '#elsewhere', 'hello there'), ['hello there'], 'a room that is not in the settings is entered for it');
+  t.match(await link.call(gateway.deliveryStatus, { delivery_id: nobody, wait_ms: 10_000 }), {
+    status: 'failed',
+    error: /nobody: No such nick/,
+  });
+  t.match(await link.call(gateway.deliveryStatus, { delivery_id: elsewhere, wait_ms: 10_000 }), {
+    status: 'delivered',
+    tries: 1,
+    error: null,
+  });
+  t.strictSame(
+    await saidUntil(alice, '#elsewhere', 'hello there'),
+    ['hello there'],
+    'a room that is not in the settings is entered for it',
+  );
   t.equal(agent.turns.length, 0);
 });

@@ -35,7 +35,15 @@ export async function fakeAgent(home: Home, answer: (question: Question) => Answ
     turns.push(question);
     const given = await answer(question);
     const outcome = typeof given === 'string' ? { text: given } : given;
-    return { session_id: `session-${turns.length}`, message_id: turns.length, status: 'complete', text: '', error: null, tools_ran: false, ...outcome };
+    return {
+      session_id: `session-${turns.length}`,
+      message_id: turns.length,
+      status: 'complete',
+      text: '',
+      error: null,
+      tools_ran: false,
+      ...outcome,
+    };
   };
   const server = await serve({
     path: home.run.socket(slot),

@@ -15,6 +15,9 @@ export interface Ngircd extends AsyncDisposable {
   /** Ends the server with SIGKILL; `start` brings it back on the same port. */
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** Stops the server in its tracks: it takes bytes but answers nothing, until `thaw`. */
+  freeze(): void;
+  thaw(): void;
   /** A person in a room. */
   join(nick: string, channel: string): Promise<IrcUser>;
 }
@@ -70,6 +73,8 @@ export async function startNgircd({ password }: NgircdOptions = {}): Promise<Ngi
       process.kill(-child.pid!, 'SIGKILL');
       await ended;
     },
+    freeze: () => void process.kill(-child!.pid!, 'SIGSTOP'),
+    thaw: () => void process.kill(-child!.pid!, 'SIGCONT'),
     async join(nick, channel) {
       const user = await enter({ port, nick, channel, ...(password ? { password } : {}) });
       users.add(user);
@@ -85,7 +90,17 @@ export async function startNgircd({ password }: NgircdOptions = {}): Promise<Ngi
   return server;
 }
 
-async function enter({ port, nick, channel, password }: { port: number; nick: string; channel: string; password?: string }): Promise<IrcUser> {
+async function enter({
+  port,
+  nick,
+  channel,
+  password,
+}: {
+  port: number;
+  nick: string;
+  channel: string;
+  password?: string;
+}): Promise<IrcUser> {
   const client = new Client();
   const lines: IrcMessageEvent[] = [];
   let joined = false;

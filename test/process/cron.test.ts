@@ -8,6 +8,7 @@ import type { Link } from '../../ipc/link.ts';
 import type { InputOf } from '../../ipc/method.ts';
 import { openReadOnly } from '../../state/db/open.ts';
 import type { Home } from '../../state/home.ts';
+import { startTimeOf } from '../../state/processIdentity.ts';
 import { fakeAgent, noProvider } from '../fakes/agentTurns.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
@@ -236,11 +237,5 @@ t.test('a drained worker leaves with 0 and its prompt run goes on in the next on
   t.equal(agent.turns.length, 1);
 });
 
-function alive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** A zombie that nobody has collected yet is not alive. */
+const alive = (pid: number): boolean => startTimeOf(pid) !== undefined;

@@ -10,7 +10,11 @@ t.test('cfg.15 `enabled: false` disables a platform even when tokens for it exis
   const env = { IRC_HOST: '127.0.0.1', IRC_PORT: '9', IRC_PASSWORD: 'token', WEBHOOK_ENABLED: 'true', WEBHOOK_PORT: String(port) };
   const table = [
     { name: 'tokens alone', config: '', want: { irc: /retrying|connecting/, webhook: /connected|connecting/ } },
-    { name: 'switched off', config: 'platforms:\n  irc: { enabled: false, host: 127.0.0.1 }\n  webhook: { enabled: false }\n', want: { irc: /disabled/, webhook: /disabled/ } },
+    {
+      name: 'switched off',
+      config: 'platforms:\n  irc: { enabled: false, host: 127.0.0.1 }\n  webhook: { enabled: false }\n',
+      want: { irc: /disabled/, webhook: /disabled/ },
+    },
   ];
   for (const { name, config, want } of table) {
     using home = testHome({ 'config.yaml': config });

@@ -33,7 +33,10 @@ t.test('cli.7 pause holds cron back at the moment of claim, resume lets one late
     return since.filter((run) => run.trigger === 'on_time').length >= 1 ? since : undefined;
   });
   t.strictSame(
-    runs.map(({ trigger, status }) => `${trigger} ${status === 'skipped' ? status : 'claimed'}`).slice(0, 3).toSorted(),
+    runs
+      .map(({ trigger, status }) => `${trigger} ${status === 'skipped' ? status : 'claimed'}`)
+      .slice(0, 3)
+      .toSorted(),
     ['catch_up skipped', 'late claimed', 'on_time claimed'],
     'one late run, one record of those folded into it, then on time again',
   );
@@ -54,7 +57,8 @@ t.test('cli.7 pause holds new gateway turns, of its own profile or of all, and r
   using link = await worker.dial();
   const held = () => link.call(gateway.platforms, {}).then((answer) => answer.held);
   await until('the route is open', async () => (await link.call(gateway.platforms, {})).platforms[0]?.state === 'connected');
-  const say = (text: string) => fetch(`http://127.0.0.1:${port}/webhooks/say`, { method: 'POST', body: text, headers: { 'content-type': 'text/plain' } });
+  const say = (text: string) =>
+    fetch(`http://127.0.0.1:${port}/webhooks/say`, { method: 'POST', body: text, headers: { 'content-type': 'text/plain' } });
   t.equal((await say('one')).status, 202);
   await until('it is held', async () => (await held()) === 1);
   engagePause(home.estop, { reason: 'everywhere' });
@@ -64,7 +68,13 @@ t.test('cli.7 pause holds new gateway turns, of its own profile or of all, and r
   t.equal(agent.turns.length, 0);
   liftPause([home.estop]);
   await until('both are released', () => agent.turns.length === 2);
-  t.strictSame(agent.turns.map(({ text, profile }) => ({ text, profile })), [{ text: 'one', profile: 'work' }, { text: 'two', profile: 'work' }]);
+  t.strictSame(
+    agent.turns.map(({ text, profile }) => ({ text, profile })),
+    [
+      { text: 'one', profile: 'work' },
+      { text: 'two', profile: 'work' },
+    ],
+  );
 });
 
 t.test('cli.7 a sentinel that is empty or unreadable pauses as well, and one that has expired does not', async (t) => {

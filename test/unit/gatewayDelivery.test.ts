@@ -56,8 +56,14 @@ t.test('messages of a chat arrive in order, each part once, however often they a
   const rows = [put(store, '#a', 'one|two'), put(store, '#b', 'x'), put(store, '#a', 'three'), put(store, '#a', 'one|two')];
   delivery.wake();
   const ends = await Promise.all(rows.map((row) => delivery.settled(row.id, 5_000)));
-  t.strictSame(ends.map((row) => row!.state), Array(4).fill('delivered'));
-  t.strictSame(platform.sent.filter((line) => line.startsWith('#a')), ['#a one', '#a two', '#a three']);
+  t.strictSame(
+    ends.map((row) => row!.state),
+    Array(4).fill('delivered'),
+  );
+  t.strictSame(
+    platform.sent.filter((line) => line.startsWith('#a')),
+    ['#a one', '#a two', '#a three'],
+  );
   await delivery.close();
 });
 
@@ -65,11 +71,36 @@ t.test('how a send ends decides what follows', async (t) => {
   const lost = new SendError('uncertain', 'connection lost');
   const full = new SendError('transient', 'not now', { retryAfterMs: 1 });
   const table = [
-    { name: 'refused for good: closed, the next one goes', plan: [new SendError('permanent', 'banned')], states: ['failed', 'delivered'], sent: ['#a one', '#a after'] },
-    { name: 'uncertain: once more, with a mark', plan: [lost], states: ['delivered', 'delivered'], sent: ['#a one', '#a (may be a duplicate) one', '#a after'] },
-    { name: 'uncertain twice: never again', plan: [lost, lost], states: ['uncertain', 'delivered'], sent: ['#a one', '#a (may be a duplicate) one', '#a after'] },
-    { name: 'uncertain, then not written: the resend is still owed', plan: [lost, full], states: ['delivered', 'delivered'], sent: ['#a one', '#a (may be a duplicate) one', '#a after'] },
-    { name: 'flood control: waits, counts for nothing', plan: [full, full, full, full], states: ['delivered', 'delivered'], sent: ['#a one', '#a after'] },
+    {
+      name: 'refused for good: closed, the next one goes',
+      plan: [new SendError('permanent', 'banned')],
+      states: ['failed', 'delivered'],
+      sent: ['#a one', '#a after'],
+    },
+    {
+      name: 'uncertain: once more, with a mark',
+      plan: [lost],
+      states: ['delivered', 'delivered'],
+      sent: ['#a one', '#a (may be a duplicate) one', '#a after'],
+    },
+    {
+      name: 'uncertain twice: never again',
+      plan: [lost, lost],
+      states: ['uncertain', 'delivered'],
+      sent: ['#a one', '#a (may be a duplicate) one', '#a after'],
+    },
+    {
+      name: 'uncertain, then not written: the resend is still owed',
+      plan: [lost, full],
+      states: ['delivered', 'delivered'],
+      sent: ['#a one', '#a (may be a duplicate) one', '#a after'],
+    },
+    {
+      name: 'flood control: waits, counts for nothing',
+      plan: [full, full, full, full],
+      states: ['delivered', 'delivered'],
+      sent: ['#a one', '#a after'],
+    },
   ];
   for (const { name, plan, states, sent } of table) {
     const { store } = openStore(t);
@@ -149,12 +180,16 @@ t.test('a message with an id is stored once while the id counts, one without an 
   const { store } = openStore(t);
   const at = (nowMs: number, over: Partial<NewMessage> = {}) => store.inbox.store(message(over), { nowMs, dedupeMs: 1_000 });
   t.strictSame([at(0).duplicate, at(999).duplicate, at(1_001).duplicate, at(1_500).duplicate], [false, true, false, true]);
-  t.strictSame([at(0, { chat: '#b' }).duplicate, at(0, { message_id: null }).duplicate, at(0, { message_id: null }).duplicate], [false, false, false]);
+  t.strictSame(
+    [at(0, { chat: '#b' }).duplicate, at(0, { message_id: null }).duplicate, at(0, { message_id: null }).duplicate],
+    [false, false, false],
+  );
 });
 
 t.test('the next message to work on is the oldest of a lane that is free', async (t) => {
   const { store } = openStore(t);
-  const add = (lane: string, kind: NewMessage['kind'] = 'message') => store.inbox.store(message({ lane, kind, message_id: null }), { nowMs: 0, dedupeMs: 0 }).id;
+  const add = (lane: string, kind: NewMessage['kind'] = 'message') =>
+    store.inbox.store(message({ lane, kind, message_id: null }), { nowMs: 0, dedupeMs: 0 }).id;
   const [a1, , b1] = [add('a'), add('a'), add('b')];
   add('c', 'command');
   t.equal(store.inbox.nextReceived([])!.id, a1);

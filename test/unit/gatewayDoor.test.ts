@@ -20,12 +20,20 @@ t.test('nobody is let in unless a rule names them, a mask covers them, or everyb
     [['a.ice'], false],
     [['*'], true],
   ];
-  t.strictSame(table.map(([rules]) => [rules, isAllowed(rules, alice)]), table);
+  t.strictSame(
+    table.map(([rules]) => [rules, isAllowed(rules, alice)]),
+    table,
+  );
 });
 
 t.test('the environment adds to the allowlist of the settings', async (t) => {
   const secrets = (env: Record<string, string>) => ({ get: (name: string) => env[name], names: () => [], values: () => [] });
-  t.strictSame(allowRules('irc', ['ann'], secrets({ IRC_ALLOWED_USERS: 'bob, cid', GATEWAY_ALLOWED_USERS: 'dan' })), ['ann', 'bob', 'cid', 'dan']);
+  t.strictSame(allowRules('irc', ['ann'], secrets({ IRC_ALLOWED_USERS: 'bob, cid', GATEWAY_ALLOWED_USERS: 'dan' })), [
+    'ann',
+    'bob',
+    'cid',
+    'dan',
+  ]);
   t.strictSame(allowRules('irc', undefined, secrets({})), []);
   t.strictSame(allowRules('irc', undefined, secrets({ IRC_ALLOW_ALL_USERS: 'true' })), ['*']);
 });
@@ -34,7 +42,10 @@ t.test('a template takes nested values, leaves unknown keys as written and cuts 
   const payload = { status: 'red', repo: { name: 'x', tags: ['a', 'b'] }, n: 0, no: null, long: 'y'.repeat(3_000) };
   const fill = (template: string) => fillTemplate(template, payload, JSON.stringify(payload));
   t.equal(fill('{status} {repo.name} {repo.tags.1} {n} {no}'), 'red x b 0 null');
-  t.equal(fill('{unknown} {repo.nope} {__proto__} {constructor.name} {status.length}'), '{unknown} {repo.nope} {__proto__} {constructor.name} {status.length}');
+  t.equal(
+    fill('{unknown} {repo.nope} {__proto__} {constructor.name} {status.length}'),
+    '{unknown} {repo.nope} {__proto__} {constructor.name} {status.length}',
+  );
   t.equal(fill('{repo}'), '{"name":"x","tags":["a","b"]}');
   t.match(fill('{long}'), /^y{2000}… \(1000 more characters\)$/);
   t.match(fill('{__raw__}'), /^\{"status":"red"/);
@@ -48,7 +59,12 @@ t.test('a delivery is authentic by signature or token, and never without a secre
     ['signature', 's3cret', { 'x-hub-signature-256': signature }, true],
     ['signature of another secret', 'other', { 'x-hub-signature-256': signature }, false],
     ['empty signature', 's3cret', { 'x-hub-signature-256': '' }, false],
-    ['a wrong signature is not saved by a right token', 's3cret', { 'x-hub-signature-256': 'sha256=00', 'x-webhook-secret': 's3cret' }, false],
+    [
+      'a wrong signature is not saved by a right token',
+      's3cret',
+      { 'x-hub-signature-256': 'sha256=00', 'x-webhook-secret': 's3cret' },
+      false,
+    ],
     ['token', 's3cret', { 'x-gitlab-token': 's3cret' }, true],
     ['own token header', 's3cret', { 'x-webhook-secret': 's3cret' }, true],
     ['wrong token', 's3cret', { 'x-webhook-secret': 's3cre' }, false],
@@ -61,7 +77,10 @@ t.test('a delivery is authentic by signature or token, and never without a secre
 
 t.test('a rate lets so many through in any minute and says when there is room', async (t) => {
   const rate = new MinuteRate(2);
-  t.strictSame([rate.take(0), rate.take(10_000), rate.take(20_000), rate.take(59_999), rate.take(60_001), rate.take(60_002)], [0, 0, 40_000, 1, 0, 9_998]);
+  t.strictSame(
+    [rate.take(0), rate.take(10_000), rate.take(20_000), rate.take(59_999), rate.take(60_001), rate.take(60_002)],
+    [0, 0, 40_000, 1, 0, 9_998],
+  );
 });
 
 t.test('only whole commands are taken from the conversation', async (t) => {
@@ -79,10 +98,14 @@ t.test('a target is a platform, a chat and a thread', async (t) => {
   t.strictSame(parseTarget('irc'), { platform: 'irc', chat: undefined, thread: '' });
   t.strictSame(parseTarget(' IRC:#room '), { platform: 'irc', chat: '#room', thread: '' });
   t.strictSame(parseTarget('slack:C1:77'), { platform: 'slack', chat: 'C1', thread: '77' });
-  for (const wrong of ['', ':#room', 'irc:', 'irc:a b', 'irc:a:b:c', 'irc:a\r\nQUIT']) t.equal(parseTarget(wrong), undefined, JSON.stringify(wrong));
+  for (const wrong of ['', ':#room', 'irc:', 'irc:a b', 'irc:a:b:c', 'irc:a\r\nQUIT'])
+    t.equal(parseTarget(wrong), undefined, JSON.stringify(wrong));
 });
 
 t.test('a problem becomes one sentence with its remedy and without a stack', async (t) => {
-  t.equal(sentenceOf({ code: 'NO_PROVIDER', message: 'no model is set', fix: 'set model.default' }), 'Sorry, that did not work: no model is set (set model.default)');
+  t.equal(
+    sentenceOf({ code: 'NO_PROVIDER', message: 'no model is set', fix: 'set model.default' }),
+    'Sorry, that did not work: no model is set (set model.default)',
+  );
   t.equal(sentenceOf(new TypeError('x is not a function')), 'Sorry, something went wrong inside the service; its log has the details.');
 });

@@ -34,7 +34,10 @@ t.test('each accepted form gives its kind and its first occurrence', async (t) =
     ['2026-12-24T18:00:00Z', 'once 2026-12-24T18:00:00.000Z'],
     ['2026-12-24T18:00+05:30', 'once 2026-12-24T12:30:00.000Z'],
   ];
-  t.strictSame(table.map(([text]) => [text, next(text)]), table);
+  t.strictSame(
+    table.map(([text]) => [text, next(text)]),
+    table,
+  );
 });
 
 t.test('what cannot be a schedule is refused with its own reason and the accepted forms', async (t) => {
@@ -74,7 +77,7 @@ t.test('a local time the clock skips fires at the first valid minute, one it rep
   ];
   for (const { pattern, from, want } of table) {
     const got: string[] = [];
-    for (let at = Date.parse(from); got.length < want.length; ) {
+    for (let at = Date.parse(from); got.length < want.length;) {
       at = nextMatch(pattern, NEW_YORK, at)!;
       got.push(new Date(at).toISOString().slice(5, 16));
     }

@@ -19,7 +19,10 @@ const Settings = z.looseObject({
   tls: z.boolean().default(false),
   /** False accepts any certificate. */
   tls_verify: z.boolean().default(true),
-  nick: z.string().regex(/^[^\s\0:@!*,?.#&+~%]+$/, 'it must be an IRC nick without spaces').default('agent'),
+  nick: z
+    .string()
+    .regex(/^[^\s\0:@!*,?.#&+~%]+$/, 'it must be an IRC nick without spaces')
+    .default('agent'),
   realname: z.string().optional(),
   channels: z.array(z.string()).default([]),
   require_mention: z.boolean().default(false),
@@ -52,7 +55,10 @@ class IrcAdapter implements Adapter {
 
   validate(): void {
     const wrong = this.#settings.channels.find((channel) => !/^[#&+!][^\s,\0\x07:]{1,199}$/.test(channel));
-    if (wrong !== undefined) throw new AgentError('CONFIG_INVALID', `platforms.irc.channels: "${wrong}" is no channel`, { fix: 'write names like "#room", in quotes' });
+    if (wrong !== undefined)
+      throw new AgentError('CONFIG_INVALID', `platforms.irc.channels: "${wrong}" is no channel`, {
+        fix: 'write names like "#room", in quotes',
+      });
   }
 
   async connect(signal: AbortSignal): Promise<IrcConnection> {
@@ -139,7 +145,10 @@ class IrcAdapter implements Adapter {
     for (let pauseMs = limits.gateway.reconnectMinMs * 5; ; pauseMs = Math.min(pauseMs * 2, limits.gateway.reconnectMaxMs)) {
       await Promise.race([sleep(pauseMs, signal).catch(() => {}), connection.closed]);
       if (signal.aborted || !connection.isOpen || connection.isJoined(channel)) return;
-      const entered = await connection.join(channel, signal).then(() => true, () => false);
+      const entered = await connection.join(channel, signal).then(
+        () => true,
+        () => false,
+      );
       if (entered) return;
     }
   }

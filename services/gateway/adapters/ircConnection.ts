@@ -22,7 +22,14 @@ export interface IrcParts {
 /** Nicks tried before the last, which has random letters. */
 const NICK_TRIES_MAX = 3;
 /** Answers to a JOIN that no repetition of it would change within one message's patience. */
-const REFUSALS = new Set(['invite_only_channel', 'banned_from_channel', 'bad_channel_key', 'channel_is_full', 'too_many_channels', 'no_such_channel']);
+const REFUSALS = new Set([
+  'invite_only_channel',
+  'banned_from_channel',
+  'bad_channel_key',
+  'channel_is_full',
+  'too_many_channels',
+  'no_such_channel',
+]);
 
 export class IrcConnection {
   /** Settles when the connection is over. Never rejects. */
@@ -79,7 +86,8 @@ export class IrcConnection {
       if (event.channel.toLowerCase() === name && this.#isMe(event.nick)) entered.resolve();
     };
     const onError = ({ error, channel: refused, reason }: { error: string; channel?: string; reason?: string }) => {
-      if (refused?.toLowerCase() === name && REFUSALS.has(error)) entered.reject(new SendError('permanent', `${channel}: ${reason ?? error}`));
+      if (refused?.toLowerCase() === name && REFUSALS.has(error))
+        entered.reject(new SendError('permanent', `${channel}: ${reason ?? error}`));
     };
     this.#client.on('join', onJoin);
     this.#client.on('irc error', onError);
@@ -128,12 +136,19 @@ export class IrcConnection {
     this.#client.on('nick invalid', ({ nick, reason }) => {
       // One of our own alternatives was too long for this server.
       if (nick !== options.nick && tries++ <= NICK_TRIES_MAX) return this.#client.changeNick(randomNick());
-      registered.reject(new AgentError('CONFIG_INVALID', `the server refuses the nick "${nick}": ${reason}`, { fix: 'set platforms.irc.nick to another one' }));
+      registered.reject(
+        new AgentError('CONFIG_INVALID', `the server refuses the nick "${nick}": ${reason}`, {
+          fix: 'set platforms.irc.nick to another one',
+        }),
+      );
     });
     this.#client.on('irc error', ({ error, reason }) => {
       const badPassword = error === 'password_mismatch' || (error === 'irc' && /password/i.test(reason ?? ''));
       if (this.#isOpen) return;
-      if (badPassword) registered.reject(new AgentError('CONFIG_INVALID', `the server refuses the password: ${reason ?? error}`, { fix: 'correct IRC_PASSWORD in .env' }));
+      if (badPassword)
+        registered.reject(
+          new AgentError('CONFIG_INVALID', `the server refuses the password: ${reason ?? error}`, { fix: 'correct IRC_PASSWORD in .env' }),
+        );
       else if (error === 'irc') registered.reject(new AgentError('PLATFORM_DOWN', `the server refuses us: ${reason}`));
     });
     this.#client.on('socket close', (cause) => {
@@ -183,7 +198,11 @@ export class IrcConnection {
     try {
       this.#client.raw(`PRIVMSG ${target} :${text}`);
       this.#client.raw(`PING :${token}`);
-      await within(Promise.race([confirmed.promise, this.#gone()]), { ms: limits.gateway.confirmMs, signal, what: `the server's word for a line to ${target}` });
+      await within(Promise.race([confirmed.promise, this.#gone()]), {
+        ms: limits.gateway.confirmMs,
+        signal,
+        what: `the server's word for a line to ${target}`,
+      });
     } catch (thrown) {
       if (thrown instanceof SendError && thrown.kind === 'permanent') throw thrown;
       throw new SendError('uncertain', (thrown as Error).message, { cause: thrown });

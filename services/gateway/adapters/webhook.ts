@@ -74,10 +74,14 @@ class WebhookAdapter implements Adapter {
         });
       }
       if (route.secret === INSECURE_NO_AUTH && !isLoopback(host)) {
-        throw new AgentError('CONFIG_INVALID', `${at} is open to anybody and ${host} is no loopback address`, { fix: 'give the route a secret, or listen on 127.0.0.1' });
+        throw new AgentError('CONFIG_INVALID', `${at} is open to anybody and ${host} is no loopback address`, {
+          fix: 'give the route a secret, or listen on 127.0.0.1',
+        });
       }
       if (!isNowhere(route.deliver) && !this.#host.target(route.deliver)) {
-        throw new AgentError('CONFIG_INVALID', `${at}.deliver: nothing answers to "${route.deliver}"`, { fix: 'write none, or a configured platform and chat such as "irc:#room"' });
+        throw new AgentError('CONFIG_INVALID', `${at}.deliver: nothing answers to "${route.deliver}"`, {
+          fix: 'write none, or a configured platform and chat such as "irc:#room"',
+        });
       }
     }
   }
@@ -90,12 +94,16 @@ class WebhookAdapter implements Adapter {
     server.headersTimeout = limits.gateway.webhookRequestMs;
     server.maxConnections = limits.gateway.webhookConnectionsMax;
     this.#server = server;
-    const closed = new Promise<Error>((resolve) => server.once('close', () => resolve(new AgentError('PLATFORM_DOWN', 'the webhook server was closed'))));
+    const closed = new Promise<Error>((resolve) =>
+      server.once('close', () => resolve(new AgentError('PLATFORM_DOWN', 'the webhook server was closed'))),
+    );
     await new Promise<void>((resolve, reject) => {
       server.once('error', (thrown) => reject(listenError(thrown, host, port)));
       server.listen({ host, port, signal }, resolve);
     });
-    this.#host.log.info(`webhook: listening on http://${host}:${(server.address() as AddressInfo).port}/webhooks/`, { routes: [...this.#routes.keys()] });
+    this.#host.log.info(`webhook: listening on http://${host}:${(server.address() as AddressInfo).port}/webhooks/`, {
+      routes: [...this.#routes.keys()],
+    });
     return { closed };
   }
 
@@ -136,7 +144,8 @@ class WebhookAdapter implements Adapter {
     const name = /^\/webhooks\/([\w.-]+)\/?(?:\?.*)?$/.exec(request.url ?? '')?.[1];
     const route = name === undefined ? undefined : this.#routes.get(name);
     if (!route) throw new HttpProblem(404, 'Unknown route', `there is no webhook route here: ${(request.url ?? '').split('?')[0]}`);
-    if (request.method !== 'POST') throw new HttpProblem(405, 'Method not allowed', 'a webhook is delivered with POST', undefined, { allow: 'POST' });
+    if (request.method !== 'POST')
+      throw new HttpProblem(405, 'Method not allowed', 'a webhook is delivered with POST', undefined, { allow: 'POST' });
     const body = await readBody(request);
     const nowMs = Date.now();
     const blockedMs = route.refusals.waitMs(nowMs);
@@ -152,7 +161,11 @@ class WebhookAdapter implements Adapter {
     this.#store(route, { payload, raw, deliveryId: deliveryIdOf(request.headers) ?? uuid(), nowMs }, response);
   }
 
-  #store(route: Route, { payload, raw, deliveryId, nowMs }: { payload: unknown; raw: string; deliveryId: string; nowMs: number }, response: ServerResponse): void {
+  #store(
+    route: Route,
+    { payload, raw, deliveryId, nowMs }: { payload: unknown; raw: string; deliveryId: string; nowMs: number },
+    response: ServerResponse,
+  ): void {
     const received = this.#host.receive({
       chat: route.name,
       chatType: 'route',
@@ -167,7 +180,10 @@ class WebhookAdapter implements Adapter {
       dedupeMs: limits.gateway.webhookIdempotencyMs,
     });
     if (received.kind === 'full') throw new HttpProblem(503, 'Queue full', `too many deliveries of ${route.name} wait for the agent`, 60);
-    sendJson(response, received.kind === 'duplicate' ? 200 : 202, { status: received.kind === 'duplicate' ? 'duplicate' : 'accepted', delivery_id: deliveryId });
+    sendJson(response, received.kind === 'duplicate' ? 200 : 202, {
+      status: received.kind === 'duplicate' ? 'duplicate' : 'accepted',
+      delivery_id: deliveryId,
+    });
   }
 }
 
@@ -175,8 +191,16 @@ const isNowhere = (deliver: string): boolean => deliver === 'none' || deliver ==
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
 function listenError(thrown: unknown, host: string, port: number): unknown {
-  if (errnoOf(thrown) === 'EADDRINUSE') return new AgentError('PORT_IN_USE', `port ${port} on ${host} is taken by another program`, { cause: thrown, fix: 'set platforms.webhook.port to a free one' });
-  if (errnoOf(thrown) === 'EACCES' || errnoOf(thrown) === 'EADDRNOTAVAIL') return new AgentError('CONFIG_INVALID', `cannot listen on ${host}:${port} (${errnoOf(thrown)})`, { cause: thrown, fix: 'use 127.0.0.1 and a port above 1023' });
+  if (errnoOf(thrown) === 'EADDRINUSE')
+    return new AgentError('PORT_IN_USE', `port ${port} on ${host} is taken by another program`, {
+      cause: thrown,
+      fix: 'set platforms.webhook.port to a free one',
+    });
+  if (errnoOf(thrown) === 'EACCES' || errnoOf(thrown) === 'EADDRNOTAVAIL')
+    return new AgentError('CONFIG_INVALID', `cannot listen on ${host}:${port} (${errnoOf(thrown)})`, {
+      cause: thrown,
+      fix: 'use 127.0.0.1 and a port above 1023',
+    });
   return thrown;
 }
 
@@ -196,7 +220,12 @@ class HttpProblem extends Error {
 }
 
 const tooMany = (waitMs: number): HttpProblem =>
-  new HttpProblem(429, 'Too many deliveries', `a route takes ${limits.gateway.webhookPerMinute} deliveries a minute`, Math.ceil(waitMs / 1_000));
+  new HttpProblem(
+    429,
+    'Too many deliveries',
+    `a route takes ${limits.gateway.webhookPerMinute} deliveries a minute`,
+    Math.ceil(waitMs / 1_000),
+  );
 
 /** Keeps at most the limit. A little more is read and dropped, because a sender that is cut off never sees the answer. */
 async function readBody(request: IncomingMessage): Promise<Buffer> {
@@ -237,5 +266,10 @@ function sendProblem(response: ServerResponse, problem: HttpProblem): void {
   const { status, title, message, retryAfterSeconds, headers } = problem;
   if (response.headersSent) return void response.destroy();
   const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
-  sendJson(response, status, { type: 'about:blank', title, status, detail: message }, { 'content-type': 'application/problem+json', ...retry, ...headers });
+  sendJson(
+    response,
+    status,
+    { type: 'about:blank', title, status, detail: message },
+    { 'content-type': 'application/problem+json', ...retry, ...headers },
+  );
 }

@@ -14,7 +14,8 @@ export function isAuthentic(secret: string | undefined, headers: IncomingHttpHea
   if (secret === INSECURE_NO_AUTH) return true;
   if (!secret) return false;
   const signature = one(headers, 'x-hub-signature-256') ?? one(headers, 'x-webhook-signature');
-  if (signature !== undefined) return equal(signature.replace(/^sha256=/, '').toLowerCase(), createHmac('sha256', secret).update(body).digest('hex'));
+  if (signature !== undefined)
+    return equal(signature.replace(/^sha256=/, '').toLowerCase(), createHmac('sha256', secret).update(body).digest('hex'));
   const token = one(headers, 'x-webhook-secret') ?? one(headers, 'x-gitlab-token');
   return token !== undefined && equal(token, secret);
 }

@@ -20,4 +20,5 @@ function valueAt(value: unknown, path: string[]): unknown {
   return at;
 }
 
-const cut = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max)}… (${text.length - max} more characters)`);
+const cut = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max)}… (${text.length - max} more characters)`;
