@@ -1,0 +1,121 @@
+/** `agent config …` on real files: comments survive, nothing invalid is ever written, errors name the place. */
+import { existsSync, readFileSync } from 'node:fs';
+import t from 'tap';
+import { cli, errorOf } from '../harness/cli.ts';
+import { testHome } from '../harness/home.ts';
+
+const commented = `# top
+model:
+  default: gpt-5 # the good one
+  provider: openai
+
+platforms:
+  irc: { enabled: false, port: 6667 } # flow
+`;
+
+t.test('set changes one value and keeps comments and layout', async (t) => {
+  using home = testHome({ 'config.yaml': commented });
+  const { code, stdout } = await cli(['config', 'set', 'model.default', 'gpt-6'], { home });
+  t.equal(code, 0);
+  t.match(stdout, /^model\.default: "gpt-5" → "gpt-6"/);
+  t.equal(readFileSync(home.config, 'utf8'), commented.replace('gpt-5', 'gpt-6'));
+  await cli(['config', 'set', 'platforms.irc.enabled', 'true'], { home });
+  t.match(readFileSync(home.config, 'utf8'), /irc: \{ enabled: true, port: 6667 \} # flow/);
+});
+
+t.test('values are read as YAML, as text with --text', async (t) => {
+  using home = testHome();
+  const set = (...args: string[]) => cli(['config', 'set', ...args, '--json'], { home });
+  const cases: { args: string[]; want: unknown }[] = [
+    { args: ['dashboard.port', '9200'], want: 9200 },
+    { args: ['platforms.irc.channels', '["#room", "#b"]'], want: ['#room', '#b'] },
+    { args: ['display.vim_mode', 'true'], want: true },
+    { args: ['model.default', '5', '--text'], want: '5' },
+    { args: ['platforms.irc.nick', 'not: [yaml'], want: 'not: [yaml' },
+  ];
+  for (const { args, want } of cases) {
+    const { code, stdout } = await set(...args);
+    t.same({ code, after: (JSON.parse(stdout) as { after: unknown }).after }, { code: 0, after: want }, args.join(' '));
+    const got = await cli(['config', 'get', args[0]!, '--json'], { home });
+    t.same(JSON.parse(got.stdout), want, args.join(' '));
+  }
+});
+
+t.test('a backslash makes a dot part of a name, and a key that would shadow such a name is refused with its spelling', async (t) => {
+  using home = testHome();
+  t.equal((await cli(['config', 'set', String.raw`providers.my\.box.kind`, 'openai-compatible'], { home })).code, 0);
+  t.same(JSON.parse((await cli(['config', 'get', 'providers', '--json'], { home })).stdout), { 'my.box': { kind: 'openai-compatible' } });
+  const before = readFileSync(home.config, 'utf8');
+  const refused = await cli(['config', 'set', 'providers.my.box.kind', 'openai', '--json'], { home });
+  t.equal(refused.code, 2);
+  t.match(errorOf(refused), { code: 'CONFIG_KEY', fix: String.raw`write it as providers.my\.box.kind` });
+  t.equal(readFileSync(home.config, 'utf8'), before);
+});
+
+t.test('a value of the wrong type is refused with the key, the place and what it takes; the file stays', async (t) => {
+  using home = testHome({ 'config.yaml': commented });
+  const refused = await cli(['config', 'set', 'platforms.irc.port', 'many', '--json'], { home });
+  t.equal(refused.code, 78);
+  const error = errorOf(refused);
+  t.equal(error.code, 'CONFIG_INVALID');
+  t.match(error.message, /config\.yaml:7:\d+: platforms\.irc\.port: /);
+  t.match(error.fix, /platforms\.irc\.port takes a number/);
+  t.equal(readFileSync(home.config, 'utf8'), commented);
+});
+
+t.test('broken YAML is named with file, line and column, by every command that reads it', async (t) => {
+  using home = testHome({ 'config.yaml': 'model:\n  default: gpt-5\n  provider: "open\n' });
+  for (const args of [['check'], ['get', 'model'], ['set', 'model.default', 'x']]) {
+    const { code, stderr, stdout } = await cli(['config', ...args], { home });
+    t.same({ code, stdout }, { code: 78, stdout: '' }, args.join(' '));
+    t.match(stderr, /^agent: .*\/config\.yaml:\d+:\d+: .* — correct the YAML at this place/, args.join(' '));
+  }
+});
+
+t.test('check says what is fine, what is unknown, and that an absent file is fine too', async (t) => {
+  using home = testHome();
+  t.match(await cli(['config', 'check'], { home }), { code: 0, stdout: /does not exist; defaults serve/ });
+  home.write('config.yaml', 'model: { default: x }\nmy_own_key: 1\n');
+  t.match(await cli(['config', 'check'], { home }), { code: 0, stdout: /is valid/, stderr: /my_own_key/ });
+  t.match(JSON.parse((await cli(['config', 'check', '--json'], { home })).stdout), { valid: true, unknown: ['my_own_key'] });
+});
+
+t.test('unset removes a value; what is not set is said so', async (t) => {
+  using home = testHome({ 'config.yaml': commented });
+  t.match(await cli(['config', 'unset', 'model.provider'], { home }), { code: 0, stdout: /model\.provider removed \(was "openai"\)/ });
+  t.notMatch(readFileSync(home.config, 'utf8'), /provider/);
+  t.match(await cli(['config', 'unset', 'model.provider'], { home }), { code: 1, stderr: /model\.provider is not set/ });
+  t.match(await cli(['config', 'get', 'model.provider'], { home }), { code: 1, stderr: /model\.provider is not set — set it with/ });
+});
+
+t.test('an unknown key is written only with --force', async (t) => {
+  using home = testHome();
+  t.equal((await cli(['config', 'set', 'extension.x', '1'], { home })).code, 2);
+  t.equal(existsSync(home.config), false);
+  t.equal((await cli(['config', 'set', 'extension.x', '1', '--force'], { home })).code, 0);
+  t.match(readFileSync(home.config, 'utf8'), /extension:\n {2}x: 1/);
+});
+
+t.test('a secret is not taken into config.yaml; the name of a variable is', async (t) => {
+  using home = testHome();
+  const refused = await cli(['config', 'set', 'providers.box.api_key', 'sk-1234567890abcdefghij'], { home });
+  t.equal(refused.code, 2);
+  t.match(refused.stderr, /config\.yaml is no place for one — put PROVIDERS_BOX_API_KEY=… into \.env/);
+  t.notMatch(refused.stderr, /sk-1234567890/);
+  t.equal(existsSync(home.config), false);
+  t.equal((await cli(['config', 'set', 'mcp_servers.x.headers.X-Key', '${X_KEY}'], { home })).code, 0);
+});
+
+t.test('edit needs a terminal and says what to use instead', async (t) => {
+  using home = testHome();
+  t.match(await cli(['config', 'edit'], { home, env: { EDITOR: 'true' } }), { code: 2, stderr: /an editor needs a terminal — use `agent config set`/ });
+});
+
+t.test('two commands that change the file at the same time both take effect', async (t) => {
+  using home = testHome();
+  const keys = ['model.default', 'model.provider', 'timezone', 'display.interface'];
+  const values = ['m', 'p', 'UTC', 'cli'];
+  const results = await Promise.all(keys.map((key, i) => cli(['config', 'set', key, values[i]!], { home })));
+  t.same(results.map(({ code }) => code), [0, 0, 0, 0]);
+  t.same(JSON.parse((await cli(['config', 'get', '--json'], { home })).stdout), { model: { default: 'm', provider: 'p' }, timezone: 'UTC', display: { interface: 'cli' } });
+});
