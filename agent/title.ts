@@ -5,7 +5,10 @@ const MARKUP = /^[#>\-\s]+|\*\*|`+/g;
 
 /** One line of at most about `titleMaxChars`, cut between words; undefined when nothing readable is left. */
 export function titleOf(prompt: string): string | undefined {
-  const line = prompt.split('\n').map((text) => text.replaceAll(MARKUP, '').replaceAll(/\s+/g, ' ').trim()).find(Boolean);
+  const line = prompt
+    .split('\n')
+    .map((text) => text.replaceAll(MARKUP, '').replaceAll(/\s+/g, ' ').trim())
+    .find(Boolean);
   if (!line) return undefined;
   const max = limits.turn.titleMaxChars;
   if (line.length <= max) return line;

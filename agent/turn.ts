@@ -168,7 +168,9 @@ async function guarded({ tools, call, signal, clock, progress }: GuardedCall): P
   const guardMs = limits.turn.toolGuardMs;
   const guard = new AbortController();
   const cancelGuard = tools.guarded(call.name)
-    ? clock.after(guardMs, () => guard.abort(new AgentError('TOOL_TIMEOUT', `${call.name} took longer than ${guardMs / 1_000} s and was stopped`)))
+    ? clock.after(guardMs, () =>
+        guard.abort(new AgentError('TOOL_TIMEOUT', `${call.name} took longer than ${guardMs / 1_000} s and was stopped`)),
+      )
     : () => {};
   const stop = AbortSignal.any([signal, guard.signal]);
   const running = tools.run(call, { callId: call.id, signal: stop, progress }).catch((thrown: unknown) => errorResult(thrown));
@@ -183,7 +185,8 @@ async function guarded({ tools, call, signal, clock, progress }: GuardedCall): P
 /** Waits for the tool; after an abort only as long as it takes to kill a process group. */
 function settledOrLeft(running: Promise<ToolResult>, stop: AbortSignal, clock: Clock): Promise<ToolResult | undefined> {
   const left = Promise.withResolvers<undefined>();
-  const leave = () => void within(running, { ms: limits.turn.toolStopMs, what: 'stopping a tool', clock }).catch(() => left.resolve(undefined));
+  const leave = () =>
+    void within(running, { ms: limits.turn.toolStopMs, what: 'stopping a tool', clock }).catch(() => left.resolve(undefined));
   if (stop.aborted) leave();
   else stop.addEventListener('abort', leave, { once: true });
   return Promise.race([running, left.promise]).finally(() => stop.removeEventListener('abort', leave));
@@ -191,7 +194,8 @@ function settledOrLeft(running: Promise<ToolResult>, stop: AbortSignal, clock: C
 
 function stopped(result: ToolResult | undefined, stop: AbortSignal): ToolResult {
   const reason = abortReason(stop);
-  const why = isAgentError(reason) && reason.code === 'TOOL_TIMEOUT' ? `TOOL_TIMEOUT: ${reason.message}` : 'Interrupted before it finished.';
+  const why =
+    isAgentError(reason) && reason.code === 'TOOL_TIMEOUT' ? `TOOL_TIMEOUT: ${reason.message}` : 'Interrupted before it finished.';
   const partial = result?.text && !result.isError ? `\nOutput until then:\n${result.text}` : '';
   return { text: `${why}${partial}`, data: result?.data, isError: true };
 }

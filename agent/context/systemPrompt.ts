@@ -33,7 +33,14 @@ export function systemPrompt({ soul, extra, memory, user, surface, platform, cwd
     extra?.trim(),
     memory.trim() && `What you have noted:\n${memory.trim()}`,
     user.trim() && `What you know about the user:\n${user.trim()}`,
-    [surfaceHints[surface], platform && `The chat platform is ${platform}.`, `Working directory: ${cwd}.`, `Today is ${now.toISOString().slice(0, 10)}.`].filter(Boolean).join(' '),
+    [
+      surfaceHints[surface],
+      platform && `The chat platform is ${platform}.`,
+      `Working directory: ${cwd}.`,
+      `Today is ${now.toISOString().slice(0, 10)}.`,
+    ]
+      .filter(Boolean)
+      .join(' '),
   ];
   return sections.filter(Boolean).join('\n\n');
 }

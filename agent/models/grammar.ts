@@ -116,10 +116,13 @@ export function parsePrompt(prompt: string): Step[] {
 
 /** What is said after tools have run. */
 export function afterTools(results: readonly { name: string; content: string; isError: boolean }[]): string {
-  return results.map(({ name, content, isError }) => `${name} ${isError ? 'failed' : 'returned'}:\n${shortened(content, 4_000)}`).join('\n\n');
+  return results
+    .map(({ name, content, isError }) => `${name} ${isError ? 'failed' : 'returned'}:\n${shortened(content, 4_000)}`)
+    .join('\n\n');
 }
 
-const VOCABULARY = 'alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra tango'.split(' ');
+const VOCABULARY =
+  'alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra tango'.split(' ');
 
 const words = (count: number): string => Array.from({ length: count }, (_, index) => VOCABULARY[index % VOCABULARY.length]).join(' ');
 

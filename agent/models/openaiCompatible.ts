@@ -4,7 +4,17 @@
  * time limits and the words for what went wrong; never repeats a request that had begun to answer.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { APICallError, jsonSchema, streamText, tool, type JSONSchema7, type LanguageModel, type ModelMessage as SdkMessage, type TextStreamPart, type ToolSet } from 'ai';
+import {
+  APICallError,
+  jsonSchema,
+  streamText,
+  tool,
+  type JSONSchema7,
+  type LanguageModel,
+  type ModelMessage as SdkMessage,
+  type TextStreamPart,
+  type ToolSet,
+} from 'ai';
 import { AgentError, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { abortReason, sleep } from '../../base/time.ts';
@@ -64,7 +74,10 @@ async function* streamWithRetries(model: LanguageModel, settings: EndpointSettin
 }
 
 /** One request. Throws what the provider or the network did wrong; a stream without a proper end throws too. */
-async function* streamOnce(model: LanguageModel, { system, messages, tools, signal, reasoningEffort }: ModelRequest): AsyncGenerator<ModelChunk> {
+async function* streamOnce(
+  model: LanguageModel,
+  { system, messages, tools, signal, reasoningEffort }: ModelRequest,
+): AsyncGenerator<ModelChunk> {
   const watchdog = createWatchdog();
   const result = streamText({
     model,
@@ -127,10 +140,17 @@ function toChunk(part: TextStreamPart<ToolSet>): ModelChunk | undefined {
   }
 }
 
-const stopReasons: Record<string, StopReason> = { stop: 'stop', 'tool-calls': 'tool_calls', length: 'length', 'content-filter': 'content_filter' };
+const stopReasons: Record<string, StopReason> = {
+  stop: 'stop',
+  'tool-calls': 'tool_calls',
+  length: 'length',
+  'content-filter': 'content_filter',
+};
 
 function toSdkTools(tools: readonly ToolSpec[]): ToolSet {
-  return Object.fromEntries(tools.map(({ name, description, parameters }) => [name, tool({ description, inputSchema: jsonSchema(parameters as JSONSchema7) })]));
+  return Object.fromEntries(
+    tools.map(({ name, description, parameters }) => [name, tool({ description, inputSchema: jsonSchema(parameters as JSONSchema7) })]),
+  );
 }
 
 /** An answer without text and calls (cut before its first word) is left out: providers refuse it. */
@@ -143,7 +163,12 @@ function toSdkMessage(message: ModelMessage): SdkMessage | undefined {
       return { role: 'tool', content: [{ type: 'tool-result', toolCallId: message.toolCallId, toolName: message.toolName, output }] };
     }
     case 'assistant': {
-      const calls = message.toolCalls.map((call) => ({ type: 'tool-call' as const, toolCallId: call.id, toolName: call.name, input: call.args }));
+      const calls = message.toolCalls.map((call) => ({
+        type: 'tool-call' as const,
+        toolCallId: call.id,
+        toolName: call.name,
+        input: call.args,
+      }));
       const text = message.content ? [{ type: 'text' as const, text: message.content }] : [];
       return calls.length + text.length > 0 ? { role: 'assistant', content: [...text, ...calls] } : undefined;
     }
@@ -170,7 +195,8 @@ function refused({ provider, keyEnv, model, baseUrl }: EndpointSettings, thrown:
 }
 
 function fixOf(status: number | undefined, keyEnv: string | undefined, baseUrl: string): string {
-  if (status === 401 || status === 403) return keyEnv ? `check the key in ${keyEnv}` : 'set key_env of the provider and put the key into .env';
+  if (status === 401 || status === 403)
+    return keyEnv ? `check the key in ${keyEnv}` : 'set key_env of the provider and put the key into .env';
   if (status === 404) return 'check model.default and base_url in config.yaml';
   if (status === 429) return 'wait, or use another provider';
   if (status === undefined) return `check that ${baseUrl} is reachable from here`;
@@ -180,7 +206,8 @@ function fixOf(status: number | undefined, keyEnv: string | undefined, baseUrl: 
 
 function reasonOf(thrown: unknown): string {
   if (isAgentError(thrown)) return thrown.message;
-  if (APICallError.isInstance(thrown) && thrown.statusCode !== undefined && thrown.statusCode !== 200) return `it answered ${thrown.statusCode}: ${thrown.message}`;
+  if (APICallError.isInstance(thrown) && thrown.statusCode !== undefined && thrown.statusCode !== 200)
+    return `it answered ${thrown.statusCode}: ${thrown.message}`;
   const cause = (thrown as { cause?: { code?: string; message?: string; cause?: { code?: string } } } | null)?.cause;
   return cause?.code ?? cause?.cause?.code ?? cause?.message ?? messageOf(thrown);
 }

@@ -28,15 +28,25 @@ export function memoryTool(store: MemoryStore): Tool {
       const text = next.join(SEPARATOR);
       const room = maxChars[args.target];
       if (text.length > room && next.length >= entries.length) {
-        return refusal(`The ${args.target} file would have ${text.length} of ${room} characters; remove or shorten an entry first: ${entries.map((entry) => `"${entry}"`).join(', ')}`);
+        return refusal(
+          `The ${args.target} file would have ${text.length} of ${room} characters; remove or shorten an entry first: ${entries.map((entry) => `"${entry}"`).join(', ')}`,
+        );
       }
       store.write(args.target, text ? `${text}\n` : '');
-      return { text: `${said} (${text.length} of ${room} characters used)`, data: { target: args.target, entries: next }, isError: false } satisfies ToolResult;
+      return {
+        text: `${said} (${text.length} of ${room} characters used)`,
+        data: { target: args.target, entries: next },
+        isError: false,
+      } satisfies ToolResult;
     },
   });
 }
 
-const split = (text: string): string[] => text.split(/\n?§\n?/).map((entry) => entry.trim()).filter(Boolean);
+const split = (text: string): string[] =>
+  text
+    .split(/\n?§\n?/)
+    .map((entry) => entry.trim())
+    .filter(Boolean);
 
 function changed(entries: string[], { action, content, old_text }: Args): { next: string[]; said: string } {
   if (action !== 'remove' && !content) throw new AgentError('BAD_REQUEST', `${action} needs content`);
@@ -52,7 +62,9 @@ function changed(entries: string[], { action, content, old_text }: Args): { next
 function onlyMatch(entries: string[], part: string | undefined): number {
   const found = entries.flatMap((entry, index) => (part && entry.includes(part) ? [index] : []));
   if (found.length === 1) return found[0]!;
-  throw new AgentError('NOT_FOUND', `old_text fits ${found.length} entries, not one`, { fix: `entries: ${entries.map((entry) => `"${entry}"`).join(', ') || 'none'}` });
+  throw new AgentError('NOT_FOUND', `old_text fits ${found.length} entries, not one`, {
+    fix: `entries: ${entries.map((entry) => `"${entry}"`).join(', ') || 'none'}`,
+  });
 }
 
 const refusal = (text: string): ToolResult => ({ text, isError: true });

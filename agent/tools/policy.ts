@@ -48,7 +48,8 @@ function refusalOf(toolset: string, input: PolicyInput): string | undefined {
 }
 
 function surfaceRefusal(toolset: string, input: PolicyInput): string | undefined {
-  if (input.surface === 'scheduled_task' && toolset === 'cronjob') return 'a scheduled job cannot schedule further jobs; make the job from a chat or with `agent cron create`';
+  if (input.surface === 'scheduled_task' && toolset === 'cronjob')
+    return 'a scheduled job cannot schedule further jobs; make the job from a chat or with `agent cron create`';
   const name = platformName(input);
   const listed = listedToolsets(name, input);
   if (listed === 'default') {

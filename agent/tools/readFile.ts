@@ -36,7 +36,11 @@ export function readFileTool({ cwd, isSecret }: ReadFileOptions): Tool {
       const full = absolute(path, cwd);
       const sizeBytes = inspect(full, isSecret);
       const part = await readLines(full, { offset, limit, signal });
-      return { text: render(part, { path: full, offset, sizeBytes }), data: { path: full, offset, lines: part.lines.length, more: part.more, size_bytes: sizeBytes }, isError: false };
+      return {
+        text: render(part, { path: full, offset, sizeBytes }),
+        data: { path: full, offset, lines: part.lines.length, more: part.more, size_bytes: sizeBytes },
+        isError: false,
+      };
     },
   });
 }
@@ -51,7 +55,9 @@ function inspect(path: string, isSecret: ReadFileOptions['isSecret']): number {
   let fd: number;
   try {
     if (isSecret(realpathSync(path))) {
-      throw new AgentError('TOOL_REFUSED', `${path} holds secrets of the service and is not read`, { fix: 'ask the user for what you need to know' });
+      throw new AgentError('TOOL_REFUSED', `${path} holds secrets of the service and is not read`, {
+        fix: 'ask the user for what you need to know',
+      });
     }
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (thrown) {
@@ -62,7 +68,8 @@ function inspect(path: string, isSecret: ReadFileOptions['isSecret']): number {
     const stat = fstatSync(fd);
     if (stat.isDirectory()) throw new AgentError('BAD_REQUEST', `${path} is a directory`, { fix: 'name a file in it' });
     if (!stat.isFile()) throw new AgentError('BAD_REQUEST', `${path} is no regular file`);
-    if (stat.size > readFileMaxBytes) throw new AgentError('BAD_REQUEST', `${path} has ${stat.size} bytes; files over ${readFileMaxBytes} are not read`);
+    if (stat.size > readFileMaxBytes)
+      throw new AgentError('BAD_REQUEST', `${path} has ${stat.size} bytes; files over ${readFileMaxBytes} are not read`);
     const head = Buffer.alloc(Math.min(8_192, stat.size));
     const length = readSync(fd, head, 0, head.length, 0);
     if (head.subarray(0, length).includes(0)) throw new AgentError('BAD_REQUEST', `${path} is binary (${stat.size} bytes)`);

@@ -64,7 +64,10 @@ export function createTools({ allowed, refused, fallback }: SessionTools): Tools
       const tool = byName.get(call.name);
       if (!tool) return fallback?.(call) ?? errorResult(missing(call.name, refused, [...byName.keys()]));
       if (typeof call.args !== 'object' || call.args === null || Array.isArray(call.args)) {
-        return { text: `Wrong arguments for ${call.name}: not a JSON object: ${cutMiddle(String(JSON.stringify(call.args)), 200)}`, isError: true };
+        return {
+          text: `Wrong arguments for ${call.name}: not a JSON object: ${cutMiddle(String(JSON.stringify(call.args)), 200)}`,
+          isError: true,
+        };
       }
       const result = await tool.run(call.args as Record<string, unknown>, run);
       return { ...result, text: cutMiddle(result.text, limits.turn.toolOutputMaxChars) };
@@ -75,5 +78,7 @@ export function createTools({ allowed, refused, fallback }: SessionTools): Tools
 function missing(name: string, refused: ReadonlyMap<string, string>, known: string[]): AgentError {
   const why = refused.get(name);
   if (why) return new AgentError('TOOL_REFUSED', why);
-  return new AgentError('TOOL_UNKNOWN', `there is no tool "${name}" here`, { fix: known.length ? `use one of ${known.join(', ')}` : 'answer without tools' });
+  return new AgentError('TOOL_UNKNOWN', `there is no tool "${name}" here`, {
+    fix: known.length ? `use one of ${known.join(', ')}` : 'answer without tools',
+  });
 }

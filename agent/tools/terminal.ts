@@ -25,7 +25,12 @@ const maxSeconds = limits.tools.terminalMaxMs / 1_000;
 const Args = z.object({
   command: z.string().min(1).describe('Shell command; it runs to its end, background processes are ended with it.'),
   workdir: z.string().optional().describe('Directory to run it in; default: the directory of the session.'),
-  timeout: z.number().positive().max(maxSeconds).optional().describe(`Seconds until it is stopped; default ${limits.tools.terminalMs / 1_000}, at most ${maxSeconds}.`),
+  timeout: z
+    .number()
+    .positive()
+    .max(maxSeconds)
+    .optional()
+    .describe(`Seconds until it is stopped; default ${limits.tools.terminalMs / 1_000}, at most ${maxSeconds}.`),
 });
 
 export function terminalTool(options: TerminalOptions): Tool {
@@ -73,7 +78,10 @@ async function runCommand({ command, cwd, env, timeoutMs, groups }: Command, { s
   try {
     const { code, signal: by } = await endOf(child);
     const duration_ms = Math.round(performance.now() - startedAt);
-    return describe({ exit_code: code, signal: by, timed_out: timedOut, truncated: output.isCut, duration_ms, output: output.toString() }, timeoutMs);
+    return describe(
+      { exit_code: code, signal: by, timed_out: timedOut, truncated: output.isCut, duration_ms, output: output.toString() },
+      timeoutMs,
+    );
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', stop);
@@ -119,7 +127,9 @@ function createStop(child: ChildProcess): () => void {
 function endOf(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
   return new Promise((resolve, reject) => {
     let flush: NodeJS.Timeout | undefined;
-    child.once('error', (cause) => reject(new AgentError('INTERNAL', `the command could not be started (${errnoOf(cause) ?? cause.message})`, { cause })));
+    child.once('error', (cause) =>
+      reject(new AgentError('INTERNAL', `the command could not be started (${errnoOf(cause) ?? cause.message})`, { cause })),
+    );
     child.once('exit', () => {
       flush = setTimeout(() => {
         killGroup(child.pid!, 'SIGKILL');

@@ -30,7 +30,15 @@ export function buildAgent(context: WorkerContext): SessionParts {
   });
   const desk = createModelDesk(context);
   const toolbox = createToolbox(context, processGroups(store));
-  const turns = new Turns({ context, store, transcripts, events, desk, toolbox, info: (session, running) => infoOf({ context, desk }, session, running) });
+  const turns = new Turns({
+    context,
+    store,
+    transcripts,
+    events,
+    desk,
+    toolbox,
+    info: (session, running) => infoOf({ context, desk }, session, running),
+  });
   return { context, store, transcripts, events, turns, desk };
 }
 
@@ -44,7 +52,12 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   events.forgetIdle(limits.turn.eventsKeepMs);
   await loadModel(context, desk.resolve());
 
-  const ready = { protocol: limits.ipc.protocol, version: context.release.version, epoch: store.epoch, heartbeat_ms: limits.dashboard.heartbeatMs };
+  const ready = {
+    protocol: limits.ipc.protocol,
+    version: context.release.version,
+    epoch: store.epoch,
+    heartbeat_ms: limits.dashboard.heartbeatMs,
+  };
   return {
     handlers: [...rpcHandlers(parts), ...conversationHandlers({ ...parts, cwd: defaultDirectory(context), waiters: new Map() })],
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),

@@ -82,7 +82,10 @@ const WAIT_MS = 7 * 86_400_000;
 /** The prompt of an earlier call with this key, back in line when a crash cut its turn before any tool had run. */
 function knownRun(parts: ConversationParts, key: string): number | undefined {
   const { store, transcripts, turns } = parts;
-  const row = store.one<{ session_id: string; message_id: number }>('SELECT session_id, message_id FROM runs WHERE idempotency_key = ?', key);
+  const row = store.one<{ session_id: string; message_id: number }>(
+    'SELECT session_id, message_id FROM runs WHERE idempotency_key = ?',
+    key,
+  );
   if (!row) return undefined;
   const { message_id: messageId, session_id: sessionId } = row;
   if (turns.runs(messageId)) return messageId;
@@ -98,7 +101,11 @@ function knownRun(parts: ConversationParts, key: string): number | undefined {
 
 function settled({ store, transcripts, events, context }: ConversationParts, turn: TurnRecord | undefined): TurnRecord | undefined {
   if (turn?.status !== 'running') return turn;
-  settleCutTurn({ store, transcripts, events, log: context.log }, turn, { code: 'DISK_FULL', message: 'the end of this turn could not be stored', fix: null });
+  settleCutTurn({ store, transcripts, events, log: context.log }, turn, {
+    code: 'DISK_FULL',
+    message: 'the end of this turn could not be stored',
+    fix: null,
+  });
   return transcripts.turn(turn.id);
 }
 
@@ -112,8 +119,10 @@ function accept(parts: ConversationParts, params: RunParams): number {
   const resolution = desk.resolve({ model: existing?.model ?? params.model ?? null, provider: existing?.provider ?? null });
   if (resolution.kind === 'none') throw noProvider(resolution);
   const session = existing ?? newSession(parts, params);
-  const { messageId } = turns.submit({ sessionId: session.id, text: params.text, surface: params.surface, idempotencyKey: params.idempotency_key, author: params.user }, (id) =>
-    store.run('INSERT INTO runs (idempotency_key, session_id, message_id) VALUES (?, ?, ?)', params.idempotency_key, session.id, id),
+  const { messageId } = turns.submit(
+    { sessionId: session.id, text: params.text, surface: params.surface, idempotencyKey: params.idempotency_key, author: params.user },
+    (id) =>
+      store.run('INSERT INTO runs (idempotency_key, session_id, message_id) VALUES (?, ?, ?)', params.idempotency_key, session.id, id),
   );
   return messageId;
 }
@@ -134,15 +143,27 @@ function inProgress({ transcripts, turns }: ConversationParts, messageId: number
 
 function outcomeOf({ transcripts }: ConversationParts, turn: TurnRecord): TurnOutcome {
   if (turn.cause === 'drain' && mayRunAgain(turn)) {
-    throw new AgentError('DRAINING', 'the agent worker was restarted before this turn had done anything', { retryAfterMs: limits.ipc.redialMaxMs, fix: 'call again with the same idempotency_key' });
+    throw new AgentError('DRAINING', 'the agent worker was restarted before this turn had done anything', {
+      retryAfterMs: limits.ipc.redialMaxMs,
+      fix: 'call again with the same idempotency_key',
+    });
   }
   const status = turn.status === 'running' ? 'error' : turn.status;
   const { text } = turn;
-  return { session_id: turn.session_id, message_id: turn.message_id, status, text, error: turnErrorOf(transcripts.turn(turn.id) ?? turn), tools_ran: turn.tools_ran === 1 };
+  return {
+    session_id: turn.session_id,
+    message_id: turn.message_id,
+    status,
+    text,
+    error: turnErrorOf(transcripts.turn(turn.id) ?? turn),
+    tools_ran: turn.tools_ran === 1,
+  };
 }
 
 /** Errors: UNKNOWN_PROFILE. Each profile has a worker of its own. */
 export function refuseOtherProfile({ profile }: WorkerContext, asked: string | undefined): void {
   if (asked === undefined || asked === profile) return;
-  throw new AgentError('UNKNOWN_PROFILE', `this worker serves the profile ${profile}, not ${asked}`, { fix: `ask the socket of agent@${asked}` });
+  throw new AgentError('UNKNOWN_PROFILE', `this worker serves the profile ${profile}, not ${asked}`, {
+    fix: `ask the socket of agent@${asked}`,
+  });
 }

@@ -47,7 +47,7 @@ export class EventLog {
   #links = new Map<Link, Set<string>>();
   #outbox: EventParams[] = [];
   #dirty = new Set<string>();
-  #flushing: NodeJS.Immediate | undefined;
+  #flushSoon = false;
 
   constructor(options: EventLogOptions) {
     this.#options = options;
@@ -70,18 +70,19 @@ export class EventLog {
       this.#storePending(sessionId, stream);
       this.#store(sessionId, stream, { turnId, type, payload });
     }
-    this.#flushing ??= setImmediate(() => this.#flush());
+    this.#scheduleFlush();
   }
 
   /** To every client: something outside sessions changed. Not stored. */
   broadcast(type: string, payload: Record<string, unknown> = {}): void {
     this.#outbox.push({ type, session_id: null, seq: null, payload });
-    this.#flushing ??= setImmediate(() => this.#flush());
+    this.#scheduleFlush();
   }
 
   /** To the followers of a session, without a number: for what cannot be stored. */
   tell(sessionId: string, type: string, payload: Record<string, unknown>): void {
-    for (const link of this.#streams.get(sessionId)?.followers ?? []) link.notify(event, { type, session_id: sessionId, seq: null, payload });
+    for (const link of this.#streams.get(sessionId)?.followers ?? [])
+      link.notify(event, { type, session_id: sessionId, seq: null, payload });
   }
 
   /** Stores and sends what waits, so that a snapshot taken now and the events after it fit together. */
@@ -106,9 +107,21 @@ export class EventLog {
     }
   }
 
-  #store(sessionId: string, stream: Stream, { turnId, type, payload }: { turnId: number | null; type: string; payload: Record<string, unknown> }): void {
+  #store(
+    sessionId: string,
+    stream: Stream,
+    { turnId, type, payload }: { turnId: number | null; type: string; payload: Record<string, unknown> },
+  ): void {
     const seq = stream.seq + 1;
-    this.#options.store.run('INSERT INTO session_events (session_id, seq, turn_id, type, payload, at) VALUES (?, ?, ?, ?, ?, ?)', sessionId, seq, turnId, type, JSON.stringify(payload), Date.now());
+    this.#options.store.run(
+      'INSERT INTO session_events (session_id, seq, turn_id, type, payload, at) VALUES (?, ?, ?, ?, ?, ?)',
+      sessionId,
+      seq,
+      turnId,
+      type,
+      JSON.stringify(payload),
+      Date.now(),
+    );
     stream.seq = seq;
     this.#outbox.push({ type, session_id: sessionId, seq, payload });
     if (++stream.unpruned >= limits.turn.eventsSlack) this.#prune(sessionId, stream);
@@ -122,8 +135,14 @@ export class EventLog {
     this.#dirty.delete(sessionId);
   }
 
+  #scheduleFlush(): void {
+    if (this.#flushSoon) return;
+    this.#flushSoon = true;
+    setImmediate(() => this.#flush());
+  }
+
   #flush(): void {
-    this.#flushing = undefined;
+    this.#flushSoon = false;
     for (const sessionId of this.#dirty) {
       this.#dirty.delete(sessionId);
       const stream = this.#streams.get(sessionId);
@@ -204,14 +223,22 @@ export class EventLog {
   /** Events after `lastSeen`; `truncated` when some of them are no longer kept or all together are too much for one answer. */
   since(sessionId: string, lastSeen: number): Replay {
     const latest_seq = this.settle(sessionId);
-    const { pruned_seq } = this.#options.store.one<{ pruned_seq: number }>('SELECT pruned_seq FROM sessions WHERE id = ?', sessionId) ?? { pruned_seq: 0 };
+    const { pruned_seq } = this.#options.store.one<{ pruned_seq: number }>('SELECT pruned_seq FROM sessions WHERE id = ?', sessionId) ?? {
+      pruned_seq: 0,
+    };
     if (lastSeen < pruned_seq || lastSeen > latest_seq) return { events: [], latest_seq, truncated: true };
     const rows = this.#options.store.all<{ seq: number; type: string; payload: string }>(
       'SELECT seq, type, payload FROM session_events WHERE session_id = ? AND seq > ? ORDER BY seq',
-      sessionId, lastSeen,
+      sessionId,
+      lastSeen,
     );
     if (rows.reduce((sum, row) => sum + row.payload.length, 0) > REPLAY_MAX_CHARS) return { events: [], latest_seq, truncated: true };
-    const events = rows.map(({ seq, type, payload }) => ({ type, session_id: sessionId, seq, payload: JSON.parse(payload) as Record<string, unknown> }));
+    const events = rows.map(({ seq, type, payload }) => ({
+      type,
+      session_id: sessionId,
+      seq,
+      payload: JSON.parse(payload) as Record<string, unknown>,
+    }));
     return { events, latest_seq, truncated: false };
   }
 
@@ -224,7 +251,8 @@ export class EventLog {
     store.transaction(() => {
       const row = store.one<{ seq: number | null }>(
         `SELECT max(seq) AS seq FROM session_events WHERE session_id = ? AND turn_id < ? AND type IN ${PIECES}`,
-        sessionId, turnId,
+        sessionId,
+        turnId,
       );
       if (!row?.seq) return;
       store.run(`DELETE FROM session_events WHERE session_id = ? AND turn_id < ? AND type IN ${PIECES}`, sessionId, turnId);

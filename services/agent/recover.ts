@@ -18,7 +18,11 @@ interface Parts {
   log: Logger;
 }
 
-const cutByCrash: TurnError = { code: 'TURN_CUT', message: 'the agent worker ended in the middle of this turn; what had arrived is kept', fix: 'send the message again' };
+const cutByCrash: TurnError = {
+  code: 'TURN_CUT',
+  message: 'the agent worker ended in the middle of this turn; what had arrived is kept',
+  fix: 'send the message again',
+};
 
 /** Puts everything in order. Answers how many turns had been cut. */
 export function recover(parts: Parts): number {
@@ -35,9 +39,14 @@ export function settleCutTurn({ store, transcripts, events, log }: Parts, turn: 
   const finished = lastAnswer(rows);
   events.atomically(sessionId, () => {
     for (const call of unanswered(rows)) {
-      transcripts.addToolResult(sessionId, id, call, { text: 'Cut off: the agent worker ended while this ran. Its effect is unknown.', isError: true });
+      transcripts.addToolResult(sessionId, id, call, {
+        text: 'Cut off: the agent worker ended while this ran. Its effect is unknown.',
+        isError: true,
+      });
     }
-    const { messageId, text } = finished ? { messageId: finished.id, text: finished.content } : closeCutAnswer({ store, transcripts }, turn, rows);
+    const { messageId, text } = finished
+      ? { messageId: finished.id, text: finished.content }
+      : closeCutAnswer({ store, transcripts }, turn, rows);
     const status = finished ? statusOf(finished) : 'interrupted';
     const modelCalls = rows.filter((row) => row.role === 'assistant').length;
     const end: TurnEnd = { status, messageId, text, error: status === 'complete' ? null : error, usage: null, modelCalls, toolCalls: 0 };
@@ -57,7 +66,11 @@ function statusOf({ finish_reason }: MessageRecord): TurnEnd['status'] {
   return finish_reason === 'interrupted' || finish_reason === 'error' ? finish_reason : 'complete';
 }
 
-function closeCutAnswer({ store, transcripts }: Pick<Parts, 'store' | 'transcripts'>, turn: TurnRecord, rows: MessageRecord[]): { messageId: number; text: string } {
+function closeCutAnswer(
+  { store, transcripts }: Pick<Parts, 'store' | 'transcripts'>,
+  turn: TurnRecord,
+  rows: MessageRecord[],
+): { messageId: number; text: string } {
   const open = rows.findLast((row) => row.role === 'assistant' && row.finish_reason === null);
   const partial = open ? received(store, turn, open) : { text: '', reasoning: '' };
   const messageId = open?.id ?? transcripts.openAssistant(turn.session_id, turn.id);
@@ -66,7 +79,14 @@ function closeCutAnswer({ store, transcripts }: Pick<Parts, 'store' | 'transcrip
 }
 
 export function completePayload(end: TurnEnd, durationMs: number): Record<string, unknown> {
-  return { message_id: end.messageId, text: end.text, status: end.status, usage: end.usage, error: end.error, duration_ms: Math.max(0, Math.round(durationMs)) };
+  return {
+    message_id: end.messageId,
+    text: end.text,
+    status: end.status,
+    usage: end.usage,
+    error: end.error,
+    duration_ms: Math.max(0, Math.round(durationMs)),
+  };
 }
 
 /** Text of a streaming row: what was saved in it, and the deltas stored after that. */
@@ -78,7 +98,11 @@ function received(store: Store, turn: TurnRecord, open: MessageRecord): { text: 
      ORDER BY seq`,
     { turn: turn.id, saved: open.saved_seq },
   );
-  const of = (type: string) => deltas.filter((delta) => delta.type === type).map((delta) => delta.text).join('');
+  const of = (type: string) =>
+    deltas
+      .filter((delta) => delta.type === type)
+      .map((delta) => delta.text)
+      .join('');
   return { text: open.content + of('message.delta'), reasoning: (open.reasoning ?? '') + of('reasoning.delta') };
 }
 
@@ -105,7 +129,9 @@ export function processGroups(store: Store): ProcessGroups {
  * left: the kernel gives no new process the number of a group that still exists.
  */
 function killLeftTools({ store, log }: Parts): void {
-  for (const { pgid, start_time, boot_id } of store.all<{ pgid: number; start_time: number; boot_id: string }>('SELECT * FROM tool_processes')) {
+  for (const { pgid, start_time, boot_id } of store.all<{ pgid: number; start_time: number; boot_id: string }>(
+    'SELECT * FROM tool_processes',
+  )) {
     const leader = startTimeOf(pgid);
     if (boot_id === bootId() && groupAlive(pgid) && (leader === undefined || leader === start_time)) {
       log.warn('a tool of the last worker still ran; its process group is killed', { pgid });

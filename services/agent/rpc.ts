@@ -4,14 +4,33 @@ import { SECRET_NAME } from '../../base/redact.ts';
 import { isoTime } from '../../base/time.ts';
 import { Surface } from '../../ipc/contracts/agent.ts';
 import {
-  clientPing, configGet, eventsSince, promptSubmit, sessionCreate, sessionDelete, sessionHistory, sessionInterrupt, sessionList, sessionResume,
-  sessionTitle, setupStatus,
+  clientPing,
+  configGet,
+  eventsSince,
+  promptSubmit,
+  sessionCreate,
+  sessionDelete,
+  sessionHistory,
+  sessionInterrupt,
+  sessionList,
+  sessionResume,
+  sessionTitle,
+  setupStatus,
 } from '../../ipc/contracts/rpc.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
 import { parseKeyPath } from '../../state/config/edit.ts';
 import { refuseOtherProfile } from './conversations.ts';
 import { factsOf } from './models.ts';
-import { checkedDirectory, defaultDirectory, infoOf, recentMessages, requireSession, rowOf, snapshotOf, type SessionParts } from './sessions.ts';
+import {
+  checkedDirectory,
+  defaultDirectory,
+  infoOf,
+  recentMessages,
+  requireSession,
+  rowOf,
+  snapshotOf,
+  type SessionParts,
+} from './sessions.ts';
 import type { SessionRecord } from './store.ts';
 
 const LIST_DEFAULT = 50;
@@ -27,7 +46,13 @@ function sessionMethods(parts: SessionParts): Handler[] {
     handle(sessionCreate, ({ source, title, cwd, model, provider, profile }, { link }) => {
       refuseOtherProfile(context, profile);
       turns.refuseWhenDraining();
-      const session = store.createSession({ source: source ?? 'other', title, model, provider, cwd: cwd === undefined ? defaultDirectory(context) : checkedDirectory(cwd) });
+      const session = store.createSession({
+        source: source ?? 'other',
+        title,
+        model,
+        provider,
+        cwd: cwd === undefined ? defaultDirectory(context) : checkedDirectory(cwd),
+      });
       events.follow(session.id, link);
       return { session_id: session.id, messages: [], message_count: 0, info: infoOf(parts, session, false) };
     }),
@@ -73,7 +98,12 @@ function turnMethods({ store, events, turns }: SessionParts): Handler[] {
     handle(promptSubmit, ({ session_id, text, idempotency_key, surface }, { link }) => {
       const session = requireSession(store, session_id);
       events.follow(session.id, link);
-      const { status, messageId } = turns.submit({ sessionId: session.id, text, surface: surface ?? surfaceOf(session), idempotencyKey: idempotency_key });
+      const { status, messageId } = turns.submit({
+        sessionId: session.id,
+        text,
+        surface: surface ?? surfaceOf(session),
+        idempotencyKey: idempotency_key,
+      });
       return { status, message_id: messageId };
     }),
     handle(sessionInterrupt, ({ session_id }) => {
@@ -136,6 +166,7 @@ function configValue(config: unknown, key: string): unknown {
 
 function withoutSecrets(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, ''));
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutSecrets(inner, key)]));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutSecrets(inner, key)]));
   return typeof value === 'string' && SECRET_NAME.test(name) ? '[redacted]' : value;
 }

@@ -90,7 +90,11 @@ export const stateSchema: Schema = {
         started_at: 'INTEGER NOT NULL',
         ended_at: 'INTEGER',
       },
-      indices: { turns_of_message: 'turns (message_id)', turns_running: "turns (status) WHERE status = 'running'", turns_of_session: 'turns (session_id)' },
+      indices: {
+        turns_of_message: 'turns (message_id)',
+        turns_running: "turns (status) WHERE status = 'running'",
+        turns_of_session: 'turns (session_id)',
+      },
     },
     /** Idempotency keys of `turn.run`. */
     runs: { columns: { idempotency_key: 'TEXT PRIMARY KEY', session_id: ofSession, message_id: 'INTEGER NOT NULL' } },

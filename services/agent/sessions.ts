@@ -24,7 +24,10 @@ export interface SessionParts {
 /** Errors: UNKNOWN_SESSION. */
 export function requireSession(store: Store, name: string): SessionRecord {
   const session = store.findSession(name);
-  if (!session) throw new AgentError('UNKNOWN_SESSION', `there is no session "${name}"`, { fix: '`agent sessions list` shows them; a new one is made by session.create' });
+  if (!session)
+    throw new AgentError('UNKNOWN_SESSION', `there is no session "${name}"`, {
+      fix: '`agent sessions list` shows them; a new one is made by session.create',
+    });
   return session;
 }
 
@@ -64,10 +67,16 @@ export function snapshotOf(parts: SessionParts, session: SessionRecord): Snapsho
 }
 
 /** Newest rows that fit into one answer. */
-export function recentMessages(transcripts: Transcripts, sessionId: string, { limit = limits.turn.historyRowsMax, beforeId }: { limit?: number | undefined; beforeId?: number | undefined } = {}): Message[] {
+export function recentMessages(
+  transcripts: Transcripts,
+  sessionId: string,
+  { limit = limits.turn.historyRowsMax, beforeId }: { limit?: number | undefined; beforeId?: number | undefined } = {},
+): Message[] {
   const rows = transcripts.history(sessionId, { limit, beforeId });
   let chars = 0;
-  const tooFar = rows.findLastIndex((row) => (chars += row.content.length + (row.reasoning?.length ?? 0) + 200) > limits.turn.historyMaxChars);
+  const tooFar = rows.findLastIndex(
+    (row) => (chars += row.content.length + (row.reasoning?.length ?? 0) + 200) > limits.turn.historyMaxChars,
+  );
   return rows.slice(tooFar + 1);
 }
 
@@ -93,7 +102,10 @@ export function defaultDirectory(context: WorkerContext): string {
 /** Errors: BAD_REQUEST. */
 export function checkedDirectory(cwd: string): string {
   if (isDirectory(cwd)) return cwd;
-  throw new AgentError('BAD_REQUEST', `cwd: there is no directory ${cwd}`, { field: 'cwd', fix: 'give the absolute path of an existing directory' });
+  throw new AgentError('BAD_REQUEST', `cwd: there is no directory ${cwd}`, {
+    field: 'cwd',
+    fix: 'give the absolute path of an existing directory',
+  });
 }
 
 const isDirectory = (path: string): boolean => path.startsWith('/') && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);

@@ -104,7 +104,16 @@ export class Store {
     const now = Date.now();
     this.run(
       'INSERT INTO sessions (id, source, platform, session_key, title, model, provider, cwd, started_at, last_active) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      id, source, platform ?? null, sessionKey ?? null, title ?? null, model ?? null, provider ?? null, cwd, now, now,
+      id,
+      source,
+      platform ?? null,
+      sessionKey ?? null,
+      title ?? null,
+      model ?? null,
+      provider ?? null,
+      cwd,
+      now,
+      now,
     );
     return this.session(id)!;
   }
@@ -118,7 +127,10 @@ export class Store {
     if (name === 'latest') {
       return this.one<SessionRecord>(`SELECT * FROM sessions WHERE ${HAS_PROMPT} ORDER BY last_active DESC, id DESC LIMIT 1`);
     }
-    return this.session(name) ?? this.one<SessionRecord>('SELECT * FROM sessions WHERE title = ? ORDER BY last_active DESC, id DESC LIMIT 1', name);
+    return (
+      this.session(name) ??
+      this.one<SessionRecord>('SELECT * FROM sessions WHERE title = ? ORDER BY last_active DESC, id DESC LIMIT 1', name)
+    );
   }
 
   /** Most recent first; sessions without a prompt are left out. */
@@ -159,11 +171,18 @@ export class Store {
   // --- keyed conversations ---
 
   conversation(sessionKey: string): SessionRecord | undefined {
-    return this.one<SessionRecord>('SELECT s.* FROM conversations c JOIN sessions s ON s.id = c.session_id WHERE c.session_key = ?', sessionKey);
+    return this.one<SessionRecord>(
+      'SELECT s.* FROM conversations c JOIN sessions s ON s.id = c.session_id WHERE c.session_key = ?',
+      sessionKey,
+    );
   }
 
   bindConversation(sessionKey: string, sessionId: string): void {
-    this.run('INSERT INTO conversations (session_key, session_id) VALUES (?, ?) ON CONFLICT (session_key) DO UPDATE SET session_id = excluded.session_id', sessionKey, sessionId);
+    this.run(
+      'INSERT INTO conversations (session_key, session_id) VALUES (?, ?) ON CONFLICT (session_key) DO UPDATE SET session_id = excluded.session_id',
+      sessionKey,
+      sessionId,
+    );
   }
 
   forgetConversation(sessionKey: string): boolean {

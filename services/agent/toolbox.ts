@@ -113,9 +113,20 @@ function cronJobs(context: WorkerContext): CronJobs {
   const ask = <P, R, I>(method: Method<P, R, I>, params: I, signal: AbortSignal): Promise<R> =>
     cron.call(method, params, { signal }).catch((thrown: unknown) => {
       if (!isTransport(thrown)) throw thrown;
-      throw new AgentError('PEER_UNREACHABLE', 'the cron worker does not answer', { cause: thrown, fix: 'agent status shows why; agent start cron' });
+      throw new AgentError('PEER_UNREACHABLE', 'the cron worker does not answer', {
+        cause: thrown,
+        fix: 'agent status shows why; agent start cron',
+      });
     });
-  const row = ({ id, name, schedule, prompt, deliver, state, next_run_at }: Job): CronJobRow => ({ id, name, schedule: schedule.display, prompt, deliver, state, next_run_at });
+  const row = ({ id, name, schedule, prompt, deliver, state, next_run_at }: Job): CronJobRow => ({
+    id,
+    name,
+    schedule: schedule.display,
+    prompt,
+    deliver,
+    state,
+    next_run_at,
+  });
   return {
     async create({ schedule, prompt, name, deliver, repeat }, signal) {
       const { job } = await ask(createJob, { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}) }, signal);

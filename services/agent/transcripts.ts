@@ -74,7 +74,12 @@ export class Transcripts {
       const now = Date.now();
       const { id } = this.#store.run(
         "INSERT INTO messages (session_id, role, content, timestamp, idempotency_key, surface, author) VALUES (?, 'user', ?, ?, ?, ?, ?)",
-        sessionId, text, now, idempotencyKey ?? null, surface, author ?? null,
+        sessionId,
+        text,
+        now,
+        idempotencyKey ?? null,
+        surface,
+        author ?? null,
       );
       this.#store.run('UPDATE sessions SET last_active = ? WHERE id = ?', now, sessionId);
       return { id, duplicate: false };
@@ -90,7 +95,9 @@ export class Transcripts {
   }
 
   sessionsWithQueue(): string[] {
-    return this.#store.all<{ session_id: string }>('SELECT session_id FROM messages WHERE position IS NULL GROUP BY session_id ORDER BY min(id)').map((row) => row.session_id);
+    return this.#store
+      .all<{ session_id: string }>('SELECT session_id FROM messages WHERE position IS NULL GROUP BY session_id ORDER BY min(id)')
+      .map((row) => row.session_id);
   }
 
   message(id: number): MessageRecord | undefined {
@@ -104,9 +111,16 @@ export class Transcripts {
     return this.#store.transaction(() => {
       const { id } = this.#store.run(
         "INSERT INTO turns (session_id, message_id, status, surface, started_at) VALUES (?, ?, 'running', ?, ?)",
-        prompt.session_id, prompt.id, prompt.surface, Date.now(),
+        prompt.session_id,
+        prompt.id,
+        prompt.surface,
+        Date.now(),
       );
-      this.#store.run(`UPDATE messages SET position = ${NEXT_POSITION}, turn_id = @turn WHERE id = @id`, { session: prompt.session_id, turn: id, id: prompt.id });
+      this.#store.run(`UPDATE messages SET position = ${NEXT_POSITION}, turn_id = @turn WHERE id = @id`, {
+        session: prompt.session_id,
+        turn: id,
+        id: prompt.id,
+      });
       return id;
     });
   }
@@ -124,7 +138,11 @@ export class Transcripts {
     this.#store.transaction(() => {
       const turnId = this.startTurn(prompt);
       this.#store.run('UPDATE messages SET active = 0 WHERE id = ?', prompt.id);
-      this.finishTurn(turnId, { status: 'interrupted', messageId: null, text: '', error: null, usage: null, modelCalls: 0, toolCalls: 0 }, 'user');
+      this.finishTurn(
+        turnId,
+        { status: 'interrupted', messageId: null, text: '', error: null, usage: null, modelCalls: 0, toolCalls: 0 },
+        'user',
+      );
     });
   }
 
@@ -140,7 +158,16 @@ export class Transcripts {
     const now = Date.now();
     this.#store.run(
       'UPDATE turns SET status = ?, cause = ?, assistant_id = ?, text = ?, error = ?, usage = ?, model_calls = ?, tool_calls = ?, ended_at = ? WHERE id = ?',
-      end.status, cause, end.messageId, end.text, json(end.error), json(end.usage), end.modelCalls, end.toolCalls, now, turnId,
+      end.status,
+      cause,
+      end.messageId,
+      end.text,
+      json(end.error),
+      json(end.usage),
+      end.modelCalls,
+      end.toolCalls,
+      now,
+      turnId,
     );
     this.#store.run('UPDATE sessions SET last_active = ? WHERE id = (SELECT session_id FROM turns WHERE id = ?)', now, turnId);
   }
@@ -178,10 +205,17 @@ export class Transcripts {
     ).id;
   }
 
-  closeAssistant(id: number, { text, reasoning, toolCalls, finishReason }: { text: string; reasoning: string; toolCalls: ToolCall[]; finishReason: string }): void {
+  closeAssistant(
+    id: number,
+    { text, reasoning, toolCalls, finishReason }: { text: string; reasoning: string; toolCalls: ToolCall[]; finishReason: string },
+  ): void {
     this.#store.run(
       'UPDATE messages SET content = ?, reasoning = ?, tool_calls = ?, finish_reason = ? WHERE id = ?',
-      text, reasoning || null, toolCalls.length ? JSON.stringify(toolCalls) : null, finishReason, id,
+      text,
+      reasoning || null,
+      toolCalls.length ? JSON.stringify(toolCalls) : null,
+      finishReason,
+      id,
     );
   }
 
@@ -194,7 +228,15 @@ export class Transcripts {
     this.#store.run(
       `INSERT INTO messages (session_id, turn_id, position, role, content, tool_call_id, tool_name, is_error, timestamp)
        VALUES (@session, @turn, ${NEXT_POSITION}, 'tool', @content, @call, @name, @failed, @now)`,
-      { session: sessionId, turn: turnId, content: result.text, call: call.id, name: call.name, failed: result.isError ? 1 : 0, now: Date.now() },
+      {
+        session: sessionId,
+        turn: turnId,
+        content: result.text,
+        call: call.id,
+        name: call.name,
+        failed: result.isError ? 1 : 0,
+        now: Date.now(),
+      },
     );
   }
 
@@ -205,7 +247,9 @@ export class Transcripts {
     const before = beforeId === undefined ? undefined : this.message(beforeId)?.position;
     const rows = this.#store.all<MessageRecord>(
       `SELECT * FROM messages WHERE session_id = ? AND ${SHOWN} AND position < ? ORDER BY position DESC LIMIT ?`,
-      sessionId, before ?? Number.MAX_SAFE_INTEGER, limit,
+      sessionId,
+      before ?? Number.MAX_SAFE_INTEGER,
+      limit,
     );
     return rows.toReversed().map(toMessage);
   }
@@ -226,7 +270,9 @@ export class Transcripts {
           return row.content || toolCalls.length ? [{ role: 'assistant', content: row.content, toolCalls }] : [];
         }
         case 'tool':
-          return [{ role: 'tool', toolCallId: row.tool_call_id!, toolName: row.tool_name!, content: row.content, isError: row.is_error === 1 }];
+          return [
+            { role: 'tool', toolCallId: row.tool_call_id!, toolName: row.tool_name!, content: row.content, isError: row.is_error === 1 },
+          ];
         case 'system':
           return [];
       }

@@ -3,56 +3,21 @@
  * before anybody hears that it was accepted, and every turn ends with a recorded outcome and one
  * `message.complete`. Knows nothing of sockets.
  */
-import { systemPrompt } from '../../agent/context/systemPrompt.ts';
-import { isForeignName } from '../../agent/tools/foreign.ts';
-import { createTools, type SessionTools } from '../../agent/tools/registry.ts';
-import type { ToolResult, Transcript } from '../../agent/ports.ts';
 import { titleOf } from '../../agent/title.ts';
-import { runTurn, turnError, type TurnEnd } from '../../agent/turn.ts';
+import { turnError, type TurnEnd } from '../../agent/turn.ts';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
-import { abortReason, deferred, isoTime, within, type Deferred } from '../../base/time.ts';
+import { abortReason, deferred, within, type Deferred } from '../../base/time.ts';
 import type { Snapshot } from '../../ipc/contracts/rpc.ts';
-import { readText } from '../../state/config/load.ts';
-import type { WorkerContext } from '../worker.ts';
-import type { EventLog } from './events.ts';
-import type { ModelDesk } from './models.ts';
+import { announceInfo, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
 import { completePayload, settleCutTurn } from './recover.ts';
-import type { SessionRecord, Store } from './store.ts';
-import type { Toolbox } from './toolbox.ts';
-import type { MessageRecord, NewPrompt, Transcripts, TurnCause } from './transcripts.ts';
-
-export interface TurnsParts {
-  context: WorkerContext;
-  store: Store;
-  transcripts: Transcripts;
-  events: EventLog;
-  desk: ModelDesk;
-  toolbox: Toolbox;
-  /** The status bar of a session, for `session_info`. */
-  info(session: SessionRecord, running: boolean): Record<string, unknown>;
-}
-
-interface Running {
-  id: number;
-  session: SessionRecord;
-  prompt: MessageRecord;
-  surface: string;
-  controller: AbortController;
-  startedAt: number;
-  /** The streaming answer, for snapshots and for a crash of the store. */
-  messageId: number;
-  text: string;
-  reasoning: string;
-  tools: Map<string, { tool_id: string; name: string; args: unknown }>;
-  ended: Deferred<void>;
-}
+import type { NewPrompt, TurnCause } from './transcripts.ts';
 
 export type Accepted = { status: 'streaming' | 'queued'; messageId: number };
 
 export class Turns {
-  #parts: TurnsParts;
+  #parts: EngineParts;
   #running = new Map<string, Running>();
   /** Sessions with prompts that wait for a free place. */
   #waiting = new Set<string>();
@@ -60,7 +25,7 @@ export class Turns {
   #listeners = new Map<number, Deferred<void>>();
   #draining = false;
 
-  constructor(parts: TurnsParts) {
+  constructor(parts: EngineParts) {
     this.#parts = parts;
   }
 
@@ -76,12 +41,18 @@ export class Turns {
     const { sessionId } = prompt;
     this.refuseWhenDraining();
     if (prompt.text.length > limits.turn.promptMaxChars) {
-      throw new AgentError('BAD_REQUEST', `the prompt has ${prompt.text.length} characters; ${limits.turn.promptMaxChars} are accepted`, { field: 'text', fix: 'put long material into a file and name it' });
+      throw new AgentError('BAD_REQUEST', `the prompt has ${prompt.text.length} characters; ${limits.turn.promptMaxChars} are accepted`, {
+        field: 'text',
+        fix: 'put long material into a file and name it',
+      });
     }
     const known = prompt.idempotencyKey === undefined ? undefined : transcripts.promptByKey(sessionId, prompt.idempotencyKey);
     if (known) return { status: known.position === null ? 'queued' : 'streaming', messageId: known.id };
     if (transcripts.queued(sessionId).length >= limits.turn.queueMax) {
-      throw new AgentError('BUSY', `${limits.turn.queueMax} prompts wait in this session already`, { retryAfterMs: 5_000, fix: 'wait for the running turn, or interrupt it' });
+      throw new AgentError('BUSY', `${limits.turn.queueMax} prompts wait in this session already`, {
+        retryAfterMs: 5_000,
+        fix: 'wait for the running turn, or interrupt it',
+      });
     }
     const { messageId, started } = events.atomically(sessionId, () => {
       const { id } = transcripts.addPrompt(prompt);
@@ -155,12 +126,9 @@ export class Turns {
     return [...this.#running.values()].some((running) => running.prompt.id === messageId);
   }
 
-  /** Null also while a turn has not opened its first answer yet. */
   inflight(sessionId: string): Snapshot['inflight'] {
     const running = this.#running.get(sessionId);
-    if (!running?.messageId) return null;
-    const { messageId, text, reasoning, tools, startedAt } = running;
-    return { message_id: messageId, text, reasoning, tools: [...tools.values()], started_at: isoTime(startedAt) };
+    return running ? inflightOf(running) : null;
   }
 
   /** For `worker.report`. */
@@ -169,7 +137,11 @@ export class Turns {
   }
 
   refuseWhenDraining(): void {
-    if (this.#draining) throw new AgentError('DRAINING', 'the agent worker is on its way out and takes no new prompts', { retryAfterMs: 1_000, fix: 'send it again in a moment' });
+    if (this.#draining)
+      throw new AgentError('DRAINING', 'the agent worker is on its way out and takes no new prompts', {
+        retryAfterMs: 1_000,
+        fix: 'send it again in a moment',
+      });
   }
 
   /** Running turns go on until the signal; then they are interrupted. Waiting prompts stay for the next worker. */
@@ -198,7 +170,8 @@ export class Turns {
   /** Old events are about to go: the text that only they hold is saved in its row. */
   saveProgress(sessionId: string, seq: number): void {
     const running = this.#running.get(sessionId);
-    if (running && (running.text || running.reasoning)) this.#parts.transcripts.saveProgress(running.messageId, { text: running.text, reasoning: running.reasoning, seq });
+    if (running && (running.text || running.reasoning))
+      this.#parts.transcripts.saveProgress(running.messageId, { text: running.text, reasoning: running.reasoning, seq });
   }
 
   // --- the life of a turn ---
@@ -213,7 +186,11 @@ export class Turns {
     const prompt = transcripts.queued(sessionId)[0];
     if (!prompt) return undefined;
     for (const stale of transcripts.runningTurns(sessionId)) {
-      settleCutTurn({ ...this.#parts, log: this.#parts.context.log }, stale, { code: 'DISK_FULL', message: 'the end of this turn could not be stored', fix: null });
+      settleCutTurn({ ...this.#parts, log: this.#parts.context.log }, stale, {
+        code: 'DISK_FULL',
+        message: 'the end of this turn could not be stored',
+        fix: null,
+      });
     }
     const id = transcripts.startTurn(prompt);
     const emit = (type: string, payload: Record<string, unknown>) => events.emit(sessionId, id, type, payload);
@@ -227,7 +204,19 @@ export class Turns {
       session = { ...session, title };
     }
     const surface = prompt.surface ?? 'other';
-    return { id, session, prompt, surface, controller: new AbortController(), startedAt: Date.now(), messageId: 0, text: '', reasoning: '', tools: new Map(), ended: deferred<void>() };
+    return {
+      id,
+      session,
+      prompt,
+      surface,
+      controller: new AbortController(),
+      startedAt: Date.now(),
+      messageId: 0,
+      text: '',
+      reasoning: '',
+      tools: new Map(),
+      ended: deferred<void>(),
+    };
   }
 
   #launch(running: Running): void {
@@ -240,7 +229,7 @@ export class Turns {
     const { session, controller } = running;
     let end: TurnEnd;
     try {
-      end = await this.#engine(running);
+      end = await performTurn(this.#parts, running);
     } catch (thrown) {
       if (!isAgentError(thrown)) context.log.error('a turn failed', { session_id: session.id, ...errorFields(thrown) });
       const status = controller.signal.aborted ? 'interrupted' : 'error';
@@ -251,81 +240,12 @@ export class Turns {
     this.#running.delete(session.id);
     running.ended.resolve();
     this.#tellListeners(running.prompt.id);
-    this.#announceInfo(running, false);
+    announceInfo(this.#parts, running, false);
     events.broadcast('sessions.changed');
     this.pump(session.id);
-    for (const waiting of [...this.#waiting]) this.pump(waiting);
+    // A prompt that cannot start goes back into the set: only those that wait now are tried.
+    for (const waiting of Array.from(this.#waiting)) this.pump(waiting);
     if (!this.#running.has(session.id)) events.rest(session.id);
-  }
-
-  async #engine(running: Running): Promise<TurnEnd> {
-    const { context, transcripts, desk, toolbox } = this.#parts;
-    const { id, surface, controller } = running;
-    const { signal } = controller;
-    const { config } = context.config();
-    const model = await desk.open(running.session);
-    transcripts.setModel(id, model);
-    const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, signal });
-    const tools = createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict) });
-    running.session = this.#pin(running, verdict.allowed.map((tool) => tool.name));
-    this.#announceInfo(running, true);
-    return runTurn({
-      model,
-      system: running.session.system_prompt ?? '',
-      tools,
-      transcript: this.#transcript(running, model.scripted),
-      events: { emit: (type, payload) => this.#emit(running, type, payload) },
-      signal,
-      iterationsMax: config.agent?.max_turns ?? limits.turn.iterationsMax,
-      reasoningEffort: config.agent?.reasoning_effort,
-    });
-  }
-
-  /** What the first turn of a session fixes for the later ones. Tools that came since are added at the end. */
-  #pin(running: Running, names: string[]): SessionRecord {
-    const { context, store, toolbox } = this.#parts;
-    const { session, surface } = running;
-    const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
-    const added = names.filter((name) => !pinned.includes(name));
-    if (session.tool_names === null || added.length > 0) store.pinTools(session.id, [...pinned, ...added]);
-    if (session.system_prompt === null) {
-      const prompt = systemPrompt({
-        soul: readText(context.paths.soul),
-        extra: context.config().config.agent?.system_prompt,
-        memory: toolbox.memory.read('memory'),
-        user: toolbox.memory.read('user'),
-        surface,
-        platform: session.platform ?? undefined,
-        cwd: session.cwd,
-        now: new Date(),
-      });
-      store.pinSystemPrompt(session.id, prompt);
-    }
-    return store.session(session.id) ?? session;
-  }
-
-  #transcript(running: Running, scripted: boolean): Transcript {
-    const { transcripts } = this.#parts;
-    const { id, session } = running;
-    return {
-      messages: () => transcripts.modelMessages(session.id, { withAuthors: !scripted }),
-      openAssistant: () => (running.messageId = transcripts.openAssistant(session.id, id)),
-      closeAssistant(messageId, end) {
-        transcripts.closeAssistant(messageId, end);
-        Object.assign(running, { text: '', reasoning: '' });
-      },
-      toolsStarting: () => transcripts.markToolsRan(id),
-      addToolResult: (call, result) => transcripts.addToolResult(session.id, id, call, result),
-    };
-  }
-
-  #emit(running: Running, type: string, payload: Record<string, unknown>): void {
-    this.#parts.events.emit(running.session.id, running.id, type, payload);
-    // After the event, so that what is pruned with it is never counted twice.
-    if (type === 'message.delta') running.text += String(payload.text);
-    else if (type === 'reasoning.delta') running.reasoning += String(payload.text);
-    else if (type === 'tool.start') running.tools.set(String(payload.tool_id), payload as never);
-    else if (type === 'tool.complete') running.tools.delete(String(payload.tool_id));
   }
 
   /** Row, outcome and last event, together. A store that refuses even that leaves the turn open; the next start of the session settles it. */
@@ -341,7 +261,14 @@ export class Turns {
         events.emit(session.id, id, 'message.complete', payload());
         events.turnEnded(session.id, id);
       });
-      context.log.info('turn ended', { session_id: session.id, turn: id, status: end.status, model_calls: end.modelCalls, tool_calls: end.toolCalls, ...(end.error ? { code: end.error.code } : {}) });
+      context.log.info('turn ended', {
+        session_id: session.id,
+        turn: id,
+        status: end.status,
+        model_calls: end.modelCalls,
+        tool_calls: end.toolCalls,
+        ...(end.error ? { code: end.error.code } : {}),
+      });
     } catch (thrown) {
       context.log.error('the end of a turn could not be stored', { session_id: session.id, turn: id, ...errorFields(thrown) });
       events.tell(session.id, 'message.complete', { ...payload(), status: 'error', error: turnError(thrown) });
@@ -369,14 +296,6 @@ export class Turns {
     this.#parts.events.emit(sessionId, null, 'queue.updated', { queued });
   }
 
-  #announceInfo({ id, session }: Running, running: boolean): void {
-    try {
-      this.#parts.events.emit(session.id, id, 'session_info', this.#parts.info(session, running));
-    } catch (thrown) {
-      this.#parts.context.log.warn('the state of a session could not be announced', { session_id: session.id, ...errorFields(thrown) });
-    }
-  }
-
   #mode(): string {
     return this.#parts.context.config().config.display?.busy_input_mode ?? 'queue';
   }
@@ -386,10 +305,4 @@ function causeOf(signal: AbortSignal): TurnCause {
   const reason = abortReason(signal);
   const code = isAgentError(reason) ? reason.code : '';
   return code === 'CANCELLED' ? 'user' : code === 'DRAINING' ? 'drain' : 'store';
-}
-
-/** A tool of an MCP server that the session does not have now: the broker or the server is down. */
-function brokerDown(name: string, { refused }: SessionTools): ToolResult | undefined {
-  if (!isForeignName(name) || refused.has(name)) return undefined;
-  return { text: `MCP_FAILED: ${name} is not available: its server is not connected, or no server offers it. \`agent mcp list\` shows the servers.`, isError: true };
 }

@@ -23,7 +23,12 @@ export interface FakeAnswer {
 export interface FakeRequest {
   path: string;
   headers: Record<string, string | string[] | undefined>;
-  body: { model: string; messages: { role: string; content: unknown; tool_calls?: unknown; tool_call_id?: string }[]; tools?: { function: { name: string } }[]; [key: string]: unknown };
+  body: {
+    model: string;
+    messages: { role: string; content: unknown; tool_calls?: unknown; tool_call_id?: string }[];
+    tools?: { function: { name: string } }[];
+    [key: string]: unknown;
+  };
   /** The client went away before the answer was complete. */
   aborted: boolean;
 }
@@ -40,7 +45,12 @@ export async function startOpenAi(...script: FakeAnswer[]): Promise<FakeOpenAi> 
   const requests: FakeRequest[] = [];
   const server = createServer((request, response) => {
     void readBody(request).then((text) => {
-      const record: FakeRequest = { path: request.url ?? '', headers: request.headers, body: JSON.parse(text) as FakeRequest['body'], aborted: false };
+      const record: FakeRequest = {
+        path: request.url ?? '',
+        headers: request.headers,
+        body: JSON.parse(text) as FakeRequest['body'],
+        aborted: false,
+      };
       requests.push(record);
       response.on('close', () => (record.aborted = !response.writableFinished));
       give(response, script.shift() ?? { text: 'ok' }, record.body.model);
@@ -74,7 +84,9 @@ function give(response: ServerResponse, answer: FakeAnswer, model: string): void
   }
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   const send = (delta: Record<string, unknown>, finish: string | null = null) =>
-    response.write(`data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+    );
   send({ role: 'assistant', content: '' });
   for (const part of pieces(answer.reasoning ?? '')) send({ reasoning_content: part });
   for (const part of pieces(answer.text ?? '')) send({ content: part });
@@ -87,7 +99,9 @@ function give(response: ServerResponse, answer: FakeAnswer, model: string): void
   if (answer.cut) return void response.write(': cut\n\n', () => setImmediate(() => response.socket?.resetAndDestroy()));
   if (answer.endsEarly) return void response.end();
   send({}, answer.toolCalls ? 'tool_calls' : 'stop');
-  response.write(`data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model, choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } })}\n\n`);
+  response.write(
+    `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model, choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } })}\n\n`,
+  );
   response.end('data: [DONE]\n\n');
 }
 

@@ -13,11 +13,19 @@ export interface AgentClient extends Disposable {
   events: EventParams[];
   create(params?: InputOf<typeof sessionCreate>): Promise<string>;
   /** Answers the id of the user's message. */
-  submit(sessionId: string, text: string, more?: { idempotency_key?: string; surface?: 'cli' | 'gateway' | 'scheduled_task' }): Promise<number>;
+  submit(
+    sessionId: string,
+    text: string,
+    more?: { idempotency_key?: string; surface?: 'cli' | 'gateway' | 'scheduled_task' },
+  ): Promise<number>;
   /** Waits for an event after position `from` of `events`. */
   next(type: string, accept?: (params: EventParams) => boolean, from?: number): Promise<EventParams>;
   /** Submits and waits for the end of the turn. */
-  turn(sessionId: string, text: string, more?: Parameters<AgentClient['submit']>[2]): Promise<{ complete: Complete; events: EventParams[] }>;
+  turn(
+    sessionId: string,
+    text: string,
+    more?: Parameters<AgentClient['submit']>[2],
+  ): Promise<{ complete: Complete; events: EventParams[] }>;
 }
 
 /** `worker`: whatever can dial the agent. */
@@ -29,7 +37,8 @@ export async function connect(worker: { dial(options: Partial<DialOptions>): Pro
     events,
     create: async (params = { source: 'cli' }) => (await link.call(sessionCreate, params)).session_id,
     submit: async (session_id, text, more = {}) => (await link.call(promptSubmit, { session_id, text, ...more })).message_id,
-    next: (type, accept = () => true, from = 0) => until(`event ${type}`, () => events.slice(from).find((params) => params.type === type && accept(params))),
+    next: (type, accept = () => true, from = 0) =>
+      until(`event ${type}`, () => events.slice(from).find((params) => params.type === type && accept(params))),
     async turn(sessionId, text, more) {
       const from = events.length;
       await client.submit(sessionId, text, more);

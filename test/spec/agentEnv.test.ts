@@ -15,7 +15,9 @@ import { z } from 'zod';
 
 t.test('cfg.3 model.default and model.provider choose the model of the profile', async (t) => {
   await using provider = await startOpenAi({ text: 'from b' });
-  using home = testHome({ 'config.yaml': `model: { default: large-2, provider: b }\nproviders: { a: { base_url: "http://127.0.0.1:1/v1" }, b: { base_url: "${provider.url}" } }\n` });
+  using home = testHome({
+    'config.yaml': `model: { default: large-2, provider: b }\nproviders: { a: { base_url: "http://127.0.0.1:1/v1" }, b: { base_url: "${provider.url}" } }\n`,
+  });
   await using worker = await startWorker(home, 'agent');
   using client = await connect(worker);
   const session_id = await client.create();
@@ -34,18 +36,28 @@ t.test('cfg.18 agent.disabled_toolsets is subtracted last when toolsets resolve'
 });
 
 t.test('cfg.19 platform_toolsets: a bare composite entry inherits new toolsets, an explicit list does not', async (t) => {
-  const tool = (name: string, toolset: string) => defineTool({ name, toolset, description: '', args: z.object({}), run: async () => ({ text: '', isError: false }) });
+  const tool = (name: string, toolset: string) =>
+    defineTool({ name, toolset, description: '', args: z.object({}), run: async () => ({ text: '', isError: false }) });
   const before = [tool('memory', 'memory')];
   const after = [...before, tool('web_search', 'web')];
   const names = (tools: typeof before, entry: string | string[]) =>
-    decideTools(tools, { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: entry } }).allowed.map(({ name }) => name);
-  t.same([names(before, 'agent-irc'), names(after, 'agent-irc'), names(after, ['agent-irc'])], [['memory'], ['memory', 'web_search'], ['memory', 'web_search']]);
+    decideTools(tools, { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: entry } }).allowed.map(
+      ({ name }) => name,
+    );
+  t.same(
+    [names(before, 'agent-irc'), names(after, 'agent-irc'), names(after, ['agent-irc'])],
+    [['memory'], ['memory', 'web_search'], ['memory', 'web_search']],
+  );
   t.same([names(before, ['memory']), names(after, ['memory'])], [['memory'], ['memory']]);
   using home = testHome({ 'config.yaml': 'platform_toolsets: { irc: [terminal] }\n' });
   await using worker = await startWorker(home, 'agent', { demo: true });
   const link = await worker.dial();
-  const run = (text: string) => link.call(turnRun, { session_key: 'agent:main:irc:dm:ada', text, idempotency_key: text, surface: 'gateway', platform: 'irc' });
-  t.match([(await run('run: echo yes')).text, (await run('remember: x')).text], [/^terminal returned:\nyes$/, /TOOL_REFUSED: platform_toolsets\.irc .* does not list memory/]);
+  const run = (text: string) =>
+    link.call(turnRun, { session_key: 'agent:main:irc:dm:ada', text, idempotency_key: text, surface: 'gateway', platform: 'irc' });
+  t.match(
+    [(await run('run: echo yes')).text, (await run('remember: x')).text],
+    [/^terminal returned:\nyes$/, /TOOL_REFUSED: platform_toolsets\.irc .* does not list memory/],
+  );
   link.destroy();
 });
 
@@ -56,7 +68,8 @@ t.test('other.5 the tool_names JSON column of the sessions table holds the tool-
   const session_id = await client.create();
   const db = new Database(home.stateDb, { readonly: true });
   t.teardown(() => db.close());
-  const pinned = () => (db.prepare('SELECT tool_names FROM sessions WHERE id = ?').get(session_id) as { tool_names: string | null }).tool_names;
+  const pinned = () =>
+    (db.prepare('SELECT tool_names FROM sessions WHERE id = ?').get(session_id) as { tool_names: string | null }).tool_names;
   t.equal(pinned(), null, 'not before the first turn');
   await client.turn(session_id, 'say: 1 word');
   t.same(JSON.parse(pinned()!), ['cronjob', 'memory', 'read_file', 'terminal']);
@@ -68,7 +81,9 @@ t.test('other.5 the tool_names JSON column of the sessions table holds the tool-
 t.test('ver.2 session database: schema version 28 adds the tool_names column by declarative reconciliation', async (t) => {
   using home = testHome();
   const old = new Database(home.stateDb);
-  old.exec("CREATE TABLE sessions (id TEXT PRIMARY KEY, title TEXT, last_active INTEGER NOT NULL DEFAULT 0); INSERT INTO sessions VALUES ('s', 'kept', 9999999999999); PRAGMA user_version = 27");
+  old.exec(
+    "CREATE TABLE sessions (id TEXT PRIMARY KEY, title TEXT, last_active INTEGER NOT NULL DEFAULT 0); INSERT INTO sessions VALUES ('s', 'kept', 9999999999999); PRAGMA user_version = 27",
+  );
   old.close();
   await using worker = await startWorker(home, 'agent', { demo: true });
   using client = await connect(worker);
@@ -89,14 +104,22 @@ t.test('err.15 provider resolution with nothing usable answers no_provider_confi
   using home = testHome();
   await using worker = await startWorker(home, 'agent');
   using client = await connect(worker);
-  t.match((await client.turn(await client.create(), 'hi')).complete, { status: 'error', error: { code: 'NO_PROVIDER', message: /no_provider_configured/ } });
+  t.match((await client.turn(await client.create(), 'hi')).complete, {
+    status: 'error',
+    error: { code: 'NO_PROVIDER', message: /no_provider_configured/ },
+  });
 });
 
 t.test('free.2 with the gate off and no identity, resolution reports no provider configured without any network call', async (t) => {
   using home = testHome();
   await using worker = await startWorker(home, 'agent', { env: { NODE_OPTIONS: SPY } });
   using client = await connect(worker);
-  t.match(await client.link.call(setupStatus, {}), { ready: false, provider_configured: false, free_tier: null, message: /no_provider_configured/ });
+  t.match(await client.link.call(setupStatus, {}), {
+    ready: false,
+    provider_configured: false,
+    free_tier: null,
+    message: /no_provider_configured/,
+  });
   await client.turn(await client.create(), 'hi');
   t.notMatch(worker.output(), /TCP/);
   await using provider = await startOpenAi();
@@ -116,14 +139,33 @@ async function turnWithHangingTool() {
       return () => clearImmediate(soon);
     },
   };
-  const hangs = defineTool({ name: 'hangs', toolset: 'x', description: '', args: z.object({}), run: (_args, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({ text: '', isError: true }))) });
+  const hangs = defineTool({
+    name: 'hangs',
+    toolset: 'x',
+    description: '',
+    args: z.object({}),
+    run: (_args, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({ text: '', isError: true }))),
+  });
   const script: ModelChunk[][] = [[{ type: 'toolCall', call: { id: '1', name: 'hangs', args: {} } }], [{ type: 'text', text: 'done' }]];
   const results: string[] = [];
   const end = await runTurn({
-    model: { provider: 'fake', id: 'fake', scripted: true, async *stream() { yield* script.shift()!; } },
+    model: {
+      provider: 'fake',
+      id: 'fake',
+      scripted: true,
+      async *stream() {
+        yield* script.shift()!;
+      },
+    },
     system: '',
     tools: createTools({ allowed: [hangs], refused: new Map() }),
-    transcript: { messages: () => [], openAssistant: () => 1, closeAssistant() {}, toolsStarting() {}, addToolResult: (_call, result) => void results.push(result.text) },
+    transcript: {
+      messages: () => [],
+      openAssistant: () => 1,
+      closeAssistant() {},
+      toolsStarting() {},
+      addToolResult: (_call, result) => void results.push(result.text),
+    },
     events: { emit() {} },
     signal: new AbortController().signal,
     clock,

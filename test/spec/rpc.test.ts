@@ -16,7 +16,13 @@ t.test('rpc.8 session.resume answers a snapshot that includes pending_connection
   const session_id = await client.create();
   await client.turn(session_id, 'say: 1 word');
   const snapshot = await client.link.call(sessionResume, { session_id });
-  t.match(snapshot, { session_id, pending_connection: null, open_requests: [], status: 'idle', messages: [{ role: 'user' }, { role: 'assistant', content: 'alpha' }] });
+  t.match(snapshot, {
+    session_id,
+    pending_connection: null,
+    open_requests: [],
+    status: 'idle',
+    messages: [{ role: 'user' }, { role: 'assistant', content: 'alpha' }],
+  });
 });
 
 t.test('rpc.9 session.interrupt interrupts the turn', async (t) => {
@@ -47,5 +53,10 @@ t.test('ev.8 tool.progress is sent while a tool works, with preview data', async
 t.test('ev.9 tool.complete is sent when a tool finishes, with its parsed result', async (t) => {
   using client = await connect(worker);
   const { events } = await client.turn(await client.create(), 'run: echo out; exit 4');
-  t.match(events.find(({ type }) => type === 'tool.complete')!.payload, { name: 'terminal', result: { exit_code: 4, output: 'out\n' }, result_text: 'out\n[exit code 4]', is_error: false });
+  t.match(events.find(({ type }) => type === 'tool.complete')!.payload, {
+    name: 'terminal',
+    result: { exit_code: 4, output: 'out\n' },
+    result_text: 'out\n[exit code 4]',
+    is_error: false,
+  });
 });

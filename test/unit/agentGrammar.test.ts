@@ -8,10 +8,22 @@ const table: { prompt: string; steps: Step[] }[] = [
   { prompt: '  RUN:echo a\necho b ', steps: [{ kind: 'call', name: 'terminal', args: { command: 'echo a\necho b' } }] },
   { prompt: 'read: ~/notes.txt', steps: [{ kind: 'call', name: 'read_file', args: { path: '~/notes.txt' } }] },
   { prompt: 'remember: likes tea', steps: [{ kind: 'call', name: 'memory', args: { action: 'add', content: 'likes tea' } }] },
-  { prompt: 'every 10s: say: 5 words', steps: [{ kind: 'call', name: 'cronjob', args: { action: 'create', schedule: 'every 10s', prompt: 'say: 5 words' } }] },
-  { prompt: 'every 0 9 * * 1-5: run: date', steps: [{ kind: 'call', name: 'cronjob', args: { action: 'create', schedule: '0 9 * * 1-5', prompt: 'run: date' } }] },
-  { prompt: 'every 2030-01-02T03:04:05Z: ping', steps: [{ kind: 'call', name: 'cronjob', args: { action: 'create', schedule: '2030-01-02T03:04:05Z', prompt: 'ping' } }] },
-  { prompt: 'tool: mcp__everything__echo {"message":"hi"}', steps: [{ kind: 'call', name: 'mcp__everything__echo', args: { message: 'hi' } }] },
+  {
+    prompt: 'every 10s: say: 5 words',
+    steps: [{ kind: 'call', name: 'cronjob', args: { action: 'create', schedule: 'every 10s', prompt: 'say: 5 words' } }],
+  },
+  {
+    prompt: 'every 0 9 * * 1-5: run: date',
+    steps: [{ kind: 'call', name: 'cronjob', args: { action: 'create', schedule: '0 9 * * 1-5', prompt: 'run: date' } }],
+  },
+  {
+    prompt: 'every 2030-01-02T03:04:05Z: ping',
+    steps: [{ kind: 'call', name: 'cronjob', args: { action: 'create', schedule: '2030-01-02T03:04:05Z', prompt: 'ping' } }],
+  },
+  {
+    prompt: 'tool: mcp__everything__echo {"message":"hi"}',
+    steps: [{ kind: 'call', name: 'mcp__everything__echo', args: { message: 'hi' } }],
+  },
   { prompt: 'tool: list_all', steps: [{ kind: 'call', name: 'list_all', args: {} }] },
   { prompt: 'say: 3 words', steps: [{ kind: 'say', text: 'alpha bravo charlie' }] },
   { prompt: 'say: 1 word', steps: [{ kind: 'say', text: 'alpha' }] },
@@ -30,7 +42,17 @@ t.test('anything else is answered by repeating it and saying that the model is s
 
 t.test('the help text lists every form of the contract', async (t) => {
   const help = grammarHelp();
-  for (const form of ['run: <command>', 'read: <path>', 'remember: <text>', 'every <schedule>: <prompt>', 'tool: <name> <json>', 'say: <n> words', 'think: <text>', 'slow: <seconds>', 'fail: <code>']) {
+  for (const form of [
+    'run: <command>',
+    'read: <path>',
+    'remember: <text>',
+    'every <schedule>: <prompt>',
+    'tool: <name> <json>',
+    'say: <n> words',
+    'think: <text>',
+    'slow: <seconds>',
+    'fail: <code>',
+  ]) {
     t.ok(help.includes(form), form);
   }
 });

@@ -2,8 +2,21 @@ import t from 'tap';
 import { decideTools, pinnedOrder, type PolicyInput } from '../../agent/tools/policy.ts';
 import type { Tool } from '../../agent/tools/registry.ts';
 
-const tool = (name: string, toolset: string): Tool => ({ name, toolset, description: '', parameters: {}, run: async () => ({ text: '', isError: false }) });
-const tools = [tool('terminal', 'terminal'), tool('read_file', 'file'), tool('memory', 'memory'), tool('cronjob', 'cronjob'), tool('mcp__a__x', 'mcp-a'), tool('mcp__b__y', 'mcp-b')];
+const tool = (name: string, toolset: string): Tool => ({
+  name,
+  toolset,
+  description: '',
+  parameters: {},
+  run: async () => ({ text: '', isError: false }),
+});
+const tools = [
+  tool('terminal', 'terminal'),
+  tool('read_file', 'file'),
+  tool('memory', 'memory'),
+  tool('cronjob', 'cronjob'),
+  tool('mcp__a__x', 'mcp-a'),
+  tool('mcp__b__y', 'mcp-b'),
+];
 const ALL = tools.map(({ name }) => name);
 const without = (...names: string[]) => ALL.filter((name) => !names.includes(name));
 
@@ -11,36 +24,116 @@ const table: { name: string; input: PolicyInput; want: string[] }[] = [
   { name: 'the scripted model on a local surface has everything', input: { surface: 'cli', scripted: true }, want: ALL },
   { name: 'a real model gets no terminal before approvals exist', input: { surface: 'cli', scripted: false }, want: without('terminal') },
   { name: 'approvals.mode off gives a real model the terminal', input: { surface: 'cli', scripted: false, approvals: 'off' }, want: ALL },
-  { name: 'a chat platform has neither terminal nor files', input: { surface: 'gateway', platform: 'irc', scripted: true }, want: without('terminal', 'read_file') },
-  { name: 'nor with approvals off', input: { surface: 'gateway', platform: 'irc', scripted: false, approvals: 'off' }, want: without('terminal', 'read_file') },
+  {
+    name: 'a chat platform has neither terminal nor files',
+    input: { surface: 'gateway', platform: 'irc', scripted: true },
+    want: without('terminal', 'read_file'),
+  },
+  {
+    name: 'nor with approvals off',
+    input: { surface: 'gateway', platform: 'irc', scripted: false, approvals: 'off' },
+    want: without('terminal', 'read_file'),
+  },
   { name: 'nor on a platform nobody named', input: { surface: 'gateway', scripted: true }, want: without('terminal', 'read_file') },
-  { name: 'a list for another platform changes nothing', input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { telegram: ['terminal'] } }, want: without('terminal', 'read_file') },
-  { name: 'an explicit list is exactly what is allowed', input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['terminal', 'memory'] } }, want: ['terminal', 'memory'] },
-  { name: 'a listed terminal still needs approval with a real model', input: { surface: 'gateway', platform: 'irc', scripted: false, platformToolsets: { irc: ['terminal', 'memory'] } }, want: ['memory'] },
-  { name: 'the bare composite of a platform is its default', input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: 'agent-irc' } }, want: without('terminal', 'read_file') },
-  { name: 'agent-cli is everything', input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['agent-cli'] } }, want: ALL },
-  { name: 'a composite beside a name is both', input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['agent-irc', 'file'] } }, want: without('terminal') },
-  { name: 'mcp stands for every server', input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['mcp'] } }, want: ['mcp__a__x', 'mcp__b__y'] },
-  { name: 'disabled toolsets are subtracted last', input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['terminal', 'memory'] }, disabled: ['terminal'] }, want: ['memory'] },
-  { name: 'disabled names may be servers, or all of them', input: { surface: 'cli', scripted: true, disabled: ['mcp-a', 'file'] }, want: without('mcp__a__x', 'read_file') },
-  { name: 'disabled mcp is every server', input: { surface: 'cli', scripted: true, disabled: ['mcp'] }, want: without('mcp__a__x', 'mcp__b__y') },
-  { name: 'a scheduled job makes no jobs and does not reach the host', input: { surface: 'scheduled_task', scripted: true }, want: without('cronjob', 'terminal', 'read_file') },
-  { name: 'the owner opens the host to scheduled jobs under the name cron', input: { surface: 'scheduled_task', scripted: true, platformToolsets: { cron: ['terminal', 'cronjob'] } }, want: ['terminal'] },
-  { name: 'memory waits for review when it is configured to', input: { surface: 'cli', scripted: true, memoryApproval: true }, want: without('memory') },
-  { name: 'the platform of a session does not count on a local surface', input: { surface: 'desktop', platform: 'irc', scripted: true }, want: ALL },
+  {
+    name: 'a list for another platform changes nothing',
+    input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { telegram: ['terminal'] } },
+    want: without('terminal', 'read_file'),
+  },
+  {
+    name: 'an explicit list is exactly what is allowed',
+    input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['terminal', 'memory'] } },
+    want: ['terminal', 'memory'],
+  },
+  {
+    name: 'a listed terminal still needs approval with a real model',
+    input: { surface: 'gateway', platform: 'irc', scripted: false, platformToolsets: { irc: ['terminal', 'memory'] } },
+    want: ['memory'],
+  },
+  {
+    name: 'the bare composite of a platform is its default',
+    input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: 'agent-irc' } },
+    want: without('terminal', 'read_file'),
+  },
+  {
+    name: 'agent-cli is everything',
+    input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['agent-cli'] } },
+    want: ALL,
+  },
+  {
+    name: 'a composite beside a name is both',
+    input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['agent-irc', 'file'] } },
+    want: without('terminal'),
+  },
+  {
+    name: 'mcp stands for every server',
+    input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['mcp'] } },
+    want: ['mcp__a__x', 'mcp__b__y'],
+  },
+  {
+    name: 'disabled toolsets are subtracted last',
+    input: {
+      surface: 'gateway',
+      platform: 'irc',
+      scripted: true,
+      platformToolsets: { irc: ['terminal', 'memory'] },
+      disabled: ['terminal'],
+    },
+    want: ['memory'],
+  },
+  {
+    name: 'disabled names may be servers, or all of them',
+    input: { surface: 'cli', scripted: true, disabled: ['mcp-a', 'file'] },
+    want: without('mcp__a__x', 'read_file'),
+  },
+  {
+    name: 'disabled mcp is every server',
+    input: { surface: 'cli', scripted: true, disabled: ['mcp'] },
+    want: without('mcp__a__x', 'mcp__b__y'),
+  },
+  {
+    name: 'a scheduled job makes no jobs and does not reach the host',
+    input: { surface: 'scheduled_task', scripted: true },
+    want: without('cronjob', 'terminal', 'read_file'),
+  },
+  {
+    name: 'the owner opens the host to scheduled jobs under the name cron',
+    input: { surface: 'scheduled_task', scripted: true, platformToolsets: { cron: ['terminal', 'cronjob'] } },
+    want: ['terminal'],
+  },
+  {
+    name: 'memory waits for review when it is configured to',
+    input: { surface: 'cli', scripted: true, memoryApproval: true },
+    want: without('memory'),
+  },
+  {
+    name: 'the platform of a session does not count on a local surface',
+    input: { surface: 'desktop', platform: 'irc', scripted: true },
+    want: ALL,
+  },
 ];
 
 t.test('each row of the policy', async (t) => {
   for (const { name, input, want } of table) {
     const { allowed, refused } = decideTools(tools, input);
-    t.same(allowed.map((one) => one.name), want, name);
+    t.same(
+      allowed.map((one) => one.name),
+      want,
+      name,
+    );
     t.same([...refused.keys()].toSorted(), without(...want).toSorted(), `${name}: the rest is refused`);
   }
 });
 
 t.test('a refusal says what would allow the tool', async (t) => {
-  t.match(decideTools(tools, { surface: 'cli', scripted: false }).refused.get('terminal'), /need approval.*cannot ask.*agent config set approvals\.mode off/);
-  t.match(decideTools(tools, { surface: 'gateway', platform: 'irc', scripted: true }).refused.get('read_file'), /platform_toolsets\.irc in config\.yaml/);
+  t.match(
+    decideTools(tools, { surface: 'cli', scripted: false }).refused.get('terminal'),
+    /need approval.*cannot ask.*agent config set approvals\.mode off/,
+  );
+  t.match(
+    decideTools(tools, { surface: 'gateway', platform: 'irc', scripted: true }).refused.get('read_file'),
+    /platform_toolsets\.irc in config\.yaml/,
+  );
   t.match(decideTools(tools, { surface: 'cli', scripted: true, disabled: ['file'] }).refused.get('read_file'), /agent\.disabled_toolsets/);
 });
 

@@ -6,7 +6,7 @@ import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { createLogger, type LogSink } from '../../base/log.ts';
 import { createRedactor } from '../../base/redact.ts';
-import { event, type EventParams } from '../../ipc/contracts/rpc.ts';
+import type { event, EventParams } from '../../ipc/contracts/rpc.ts';
 import type { Link } from '../../ipc/link.ts';
 import { buildAgent } from '../../services/agent/agent.ts';
 import { recover } from '../../services/agent/recover.ts';
@@ -23,14 +23,26 @@ const nowhere: LogSink = { write() {}, close() {} };
 function agentIn(home: TestHome): SessionParts & Disposable {
   const log = createLogger({ sink: nowhere, component: 'agent' });
   const context = {
-    slot: 'agent', profile: 'default', home, paths: home, demo: true, log, redact: createRedactor(),
+    slot: 'agent',
+    profile: 'default',
+    home,
+    paths: home,
+    demo: true,
+    log,
+    redact: createRedactor(),
     release: { version: '0', code: 'test' },
     config: () => ({ config: {}, unknown: [] }),
     secrets: () => readSecrets(home.env, {}),
-    peer: () => { throw new AgentError('PEER_UNREACHABLE', 'no peers here'); },
+    peer: () => {
+      throw new AgentError('PEER_UNREACHABLE', 'no peers here');
+    },
     signal: new AbortController().signal,
   } as unknown as WorkerContext;
-  const peer = () => ({ call: async () => { throw new AgentError('PEER_UNREACHABLE', 'no peers here'); } });
+  const peer = () => ({
+    call: async () => {
+      throw new AgentError('PEER_UNREACHABLE', 'no peers here');
+    },
+  });
   const parts = buildAgent({ ...context, peer } as unknown as WorkerContext);
   return Object.assign(parts, { [Symbol.dispose]: () => parts.store.close() });
 }
@@ -38,7 +50,11 @@ function agentIn(home: TestHome): SessionParts & Disposable {
 /** A follower that only writes down what it is sent. */
 function follower({ events }: SessionParts): { link: Link; received: EventParams[] } {
   const received: EventParams[] = [];
-  const link = { isOpen: true, closed: new Promise(() => {}), notify: (_notice: typeof event, params: EventParams) => void received.push(params) } as unknown as Link;
+  const link = {
+    isOpen: true,
+    closed: new Promise(() => {}),
+    notify: (_notice: typeof event, params: EventParams) => void received.push(params),
+  } as unknown as Link;
   events.welcome(link, {});
   return { link, received };
 }
@@ -64,8 +80,16 @@ t.test('text of one turn of the event loop is one event, in order with the other
   parts.events.emit(sessionId, turnId, 'message.delta', { text: 'c' });
   parts.events.settle(sessionId);
   const seen = received.filter((params) => params.session_id).map(({ seq, type, payload }) => [seq, type, payload.text ?? '']);
-  t.same(seen, [[1, 'message.delta', 'ab'], [2, 'reasoning.delta', 'hm'], [3, 'tool.start', ''], [4, 'message.delta', 'c']]);
-  t.same(parts.events.since(sessionId, 2).events.map(({ seq }) => seq), [3, 4]);
+  t.same(seen, [
+    [1, 'message.delta', 'ab'],
+    [2, 'reasoning.delta', 'hm'],
+    [3, 'tool.start', ''],
+    [4, 'message.delta', 'c'],
+  ]);
+  t.same(
+    parts.events.since(sessionId, 2).events.map(({ seq }) => seq),
+    [3, 4],
+  );
 });
 
 t.test('pieces of a finished turn are pruned when the next one ends, and replay says that they are gone', async (t) => {
@@ -87,7 +111,9 @@ t.test('pieces of a finished turn are pruned when the next one ends, and replay 
 
 /** Streams the pieces, each in a turn of the loop of its own, and then never ends. */
 const endless = (pieces: string[]): Model => ({
-  provider: 'fake', id: 'fake', scripted: true,
+  provider: 'fake',
+  id: 'fake',
+  scripted: true,
   async *stream({ signal }) {
     for (const text of pieces) {
       yield { type: 'text', text };
@@ -138,7 +164,10 @@ t.test('a full disk refuses a prompt with DISK_FULL, stores nothing of it, and g
   const pages = parts.store.db.pragma('page_count', { simple: true }) as number;
   parts.store.db.pragma(`max_page_count = ${pages}`);
   const big = 'x'.repeat(200_000);
-  t.throws(() => parts.turns.submit({ sessionId: id, text: big, surface: 'cli', idempotencyKey: 'k' }), { code: 'DISK_FULL', fix: /disk space/ });
+  t.throws(() => parts.turns.submit({ sessionId: id, text: big, surface: 'cli', idempotencyKey: 'k' }), {
+    code: 'DISK_FULL',
+    fix: /disk space/,
+  });
   t.same([parts.transcripts.queued(id), parts.events.since(id, 0).latest_seq, parts.turns.isRunning(id)], [[], 0, false]);
   parts.store.db.pragma('max_page_count = 1000000');
   const { messageId, status } = parts.turns.submit({ sessionId: id, text: 'say: 2 words', surface: 'cli', idempotencyKey: 'k' });
@@ -164,7 +193,15 @@ t.test('a disk that fills up in mid-turn ends the turn with an error that follow
   const next = parts.turns.submit({ sessionId: id, text: 'say: 1 word', surface: 'cli' });
   await parts.turns.ended(next.messageId);
   const history = snapshotOf(parts, parts.store.session(id)!).messages;
-  t.same(history.map(({ role, finish_reason }) => [role, finish_reason]), [['user', null], ['assistant', 'interrupted'], ['user', null], ['assistant', 'stop']]);
+  t.same(
+    history.map(({ role, finish_reason }) => [role, finish_reason]),
+    [
+      ['user', null],
+      ['assistant', 'interrupted'],
+      ['user', null],
+      ['assistant', 'stop'],
+    ],
+  );
   t.match(history[1]!.content, /^alpha bravo/, 'what had been stored of the cut answer is kept');
 });
 

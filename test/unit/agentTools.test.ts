@@ -17,18 +17,29 @@ import { until } from '../harness/until.ts';
 const dir = mkdtempSync(join(tmpdir(), 'agent-tools-'));
 t.teardown(() => rmSync(dir, { recursive: true, force: true }));
 
-const quiet = (signal: AbortSignal = new AbortController().signal, progress: ToolRun['progress'] = () => {}): ToolRun => ({ callId: 'c', signal, progress });
+const quiet = (signal: AbortSignal = new AbortController().signal, progress: ToolRun['progress'] = () => {}): ToolRun => ({
+  callId: 'c',
+  signal,
+  progress,
+});
 const PATH = process.env.PATH ?? '';
 
 function terminal(env: Record<string, string> = { PATH }) {
   const groups: number[] = [];
   const tool = terminalTool({ cwd: dir, env, groups: { started: (pgid) => void groups.push(pgid), ended() {} } });
-  return { groups, run: (args: Record<string, unknown>, signal?: AbortSignal, progress?: ToolRun['progress']) => tool.run(args, quiet(signal, progress)) };
+  return {
+    groups,
+    run: (args: Record<string, unknown>, signal?: AbortSignal, progress?: ToolRun['progress']) => tool.run(args, quiet(signal, progress)),
+  };
 }
 
 t.test('a command returns its output of both kinds and its exit code', async (t) => {
   const { run } = terminal();
-  t.match(await run({ command: 'echo out; echo err >&2; exit 3' }), { isError: false, data: { exit_code: 3, output: 'out\nerr\n', timed_out: false }, text: 'out\nerr\n[exit code 3]' });
+  t.match(await run({ command: 'echo out; echo err >&2; exit 3' }), {
+    isError: false,
+    data: { exit_code: 3, output: 'out\nerr\n', timed_out: false },
+    text: 'out\nerr\n[exit code 3]',
+  });
   t.match(await run({ command: 'true' }), { text: '[no output, exit code 0]' });
   t.match(await run({ command: 'kill -9 $$' }), { isError: true, text: '[ended by SIGKILL]' });
 });
@@ -38,7 +49,9 @@ t.test('a command runs where it is told and sees only the environment it is give
   const { run } = terminal({ PATH, GREETING: 'hello' });
   process.env.AGENT_TEST_API_KEY = 'sk-secret';
   t.teardown(() => delete process.env.AGENT_TEST_API_KEY);
-  t.match(await run({ command: 'pwd; echo "$GREETING [$AGENT_TEST_API_KEY]"', workdir: join(dir, 'sub') }), { text: `${join(dir, 'sub')}\nhello []` });
+  t.match(await run({ command: 'pwd; echo "$GREETING [$AGENT_TEST_API_KEY]"', workdir: join(dir, 'sub') }), {
+    text: `${join(dir, 'sub')}\nhello []`,
+  });
   await t.rejects(run({ command: 'true', workdir: '/nowhere' }), { code: 'NOT_FOUND' });
 });
 
@@ -96,7 +109,11 @@ const read = (args: Record<string, unknown>) => reader.run(args, quiet());
 
 t.test('a file is read by lines, with numbers and a way to go on', async (t) => {
   writeFileSync(join(dir, 'lines.txt'), Array.from({ length: 30 }, (_, n) => `line ${n + 1}`).join('\n'));
-  t.match(await read({ path: 'lines.txt', offset: 9, limit: 2 }), { isError: false, text: ' 9  line 9\n10  line 10\n[more lines follow: offset 11]', data: { more: true, lines: 2 } });
+  t.match(await read({ path: 'lines.txt', offset: 9, limit: 2 }), {
+    isError: false,
+    text: ' 9  line 9\n10  line 10\n[more lines follow: offset 11]',
+    data: { more: true, lines: 2 },
+  });
   t.match(await read({ path: join(dir, 'lines.txt'), offset: 30 }), { text: '30  line 30', data: { more: false } });
   t.match(await read({ path: 'lines.txt', offset: 31 }), { text: /fewer than 31 lines/ });
   writeFileSync(join(dir, 'empty'), '');
@@ -125,7 +142,10 @@ t.test('what is no readable text file is refused with the reason', async (t) => 
   for (const [path, code, message] of table) await t.rejects(read({ path }), { code, message }, path);
 });
 
-function memory(): { run: (args: Record<string, unknown>) => ReturnType<ReturnType<typeof memoryTool>['run']>; files: Record<string, string> } {
+function memory(): {
+  run: (args: Record<string, unknown>) => ReturnType<ReturnType<typeof memoryTool>['run']>;
+  files: Record<string, string>;
+} {
   const files: Record<string, string> = { memory: '', user: '' };
   const store: MemoryStore = { read: (target) => files[target]!, write: (target, text) => void (files[target] = text) };
   const tool = memoryTool(store);
@@ -141,13 +161,22 @@ t.test('memory adds, replaces and removes entries, and refuses what does not fit
   await run({ action: 'replace', old_text: 'Bern', content: 'lives in Basel' });
   await run({ action: 'remove', old_text: 'tea' });
   t.equal(files.memory, 'lives in Basel\n');
-  t.match(await run({ action: 'add', target: 'user', content: 'x'.repeat(limits.tools.userMaxChars + 1) }), { isError: true, text: /remove or shorten/ });
+  t.match(await run({ action: 'add', target: 'user', content: 'x'.repeat(limits.tools.userMaxChars + 1) }), {
+    isError: true,
+    text: /remove or shorten/,
+  });
   t.equal(files.user, '');
   await t.rejects(run({ action: 'remove', old_text: 'nothing like it' }), { code: 'NOT_FOUND' });
 });
 
 t.test('a bad call comes back as a result the model can act on', async (t) => {
-  const echo = defineTool({ name: 'echo', toolset: 'x', description: '', args: z.object({ value: z.string() }), run: async ({ value }) => ({ text: value, isError: false }) });
+  const echo = defineTool({
+    name: 'echo',
+    toolset: 'x',
+    description: '',
+    args: z.object({ value: z.string() }),
+    run: async ({ value }) => ({ text: value, isError: false }),
+  });
   const tools = createTools({ allowed: [echo], refused: new Map([['terminal', 'not here, because']]) });
   const call = (name: string, args: unknown) => tools.run({ id: '1', name, args }, quiet());
   t.match(await call('echo', { value: 'hi' }), { text: 'hi', isError: false });

@@ -32,7 +32,10 @@ function stage(script: Script, more: Partial<TurnParts> & { run?: Tools['run'] }
   const transcript: Transcript = {
     messages: () => [{ role: 'user', content: 'hi' }],
     openAssistant: () => (story.push(`open ${++rows}`), rows),
-    closeAssistant: (id, end) => void story.push(`close ${id} ${end.finishReason} "${end.text}"${end.toolCalls.length ? ` calls ${end.toolCalls.map((c) => c.id).join()}` : ''}`),
+    closeAssistant: (id, end) =>
+      void story.push(
+        `close ${id} ${end.finishReason} "${end.text}"${end.toolCalls.length ? ` calls ${end.toolCalls.map((c) => c.id).join()}` : ''}`,
+      ),
     toolsStarting: () => void story.push('tools starting'),
     addToolResult: (c, result) => void story.push(`result ${c.id} ${result.isError ? 'error ' : ''}"${result.text}"`),
   };
@@ -58,14 +61,39 @@ t.test('a turn asks the model, runs its tools in order, and asks again until it 
     [text('Let me '), text('look.'), call('a'), call('b'), finish('tool_calls')],
     [text('Done.'), finish()],
   ]);
-  t.same(await end, { status: 'complete', messageId: 2, text: 'Done.', error: null, usage: { input: 20, output: 4 }, modelCalls: 2, toolCalls: 2 });
+  t.same(await end, {
+    status: 'complete',
+    messageId: 2,
+    text: 'Done.',
+    error: null,
+    usage: { input: 20, output: 4 },
+    modelCalls: 2,
+    toolCalls: 2,
+  });
   t.same(story, [
-    'open 1', 'event message.start', 'event message.delta "Let me "', 'event message.delta "look."',
-    'close 1 tool_calls "Let me look." calls a,b', 'event message.interim "Let me look."', 'tools starting',
-    'event tool.start', 'result a "echo a"', 'event tool.complete', 'event tool.start', 'result b "echo b"', 'event tool.complete',
-    'open 2', 'event message.start', 'event message.delta "Done."', 'close 2 stop "Done."',
+    'open 1',
+    'event message.start',
+    'event message.delta "Let me "',
+    'event message.delta "look."',
+    'close 1 tool_calls "Let me look." calls a,b',
+    'event message.interim "Let me look."',
+    'tools starting',
+    'event tool.start',
+    'result a "echo a"',
+    'event tool.complete',
+    'event tool.start',
+    'result b "echo b"',
+    'event tool.complete',
+    'open 2',
+    'event message.start',
+    'event message.delta "Done."',
+    'close 2 stop "Done."',
   ]);
-  t.same(requests[1]!.messages.map(({ role }) => role), ['user', 'assistant', 'tool', 'tool'], 'the second call sees what the tools said');
+  t.same(
+    requests[1]!.messages.map(({ role }) => role),
+    ['user', 'assistant', 'tool', 'tool'],
+    'the second call sees what the tools said',
+  );
 });
 
 t.test('a turn that never stops calling tools is stopped at its limit', async (t) => {
@@ -90,17 +118,26 @@ t.test('an interrupt during the stream ends the turn at once and keeps the text,
 
 t.test('an interrupt during a tool gives that call and the ones after it a result, and asks the model nothing more', async (t) => {
   const { end, story, controller, requests } = stage([[call('a'), call('b'), finish('tool_calls')]], {
-    run: (_call, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({ text: 'killed', isError: true }))),
+    run: (_call, { signal }) =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve({ text: 'killed', isError: true }))),
   });
   await tick();
   controller.abort(new AgentError('CANCELLED', 'interrupted by the user'));
   t.match(await end, { status: 'interrupted', error: null });
-  t.same(story.filter((line) => line.startsWith('result')), ['result a error "Interrupted before it finished."', 'result b error "Not run: the turn was interrupted."']);
+  t.same(
+    story.filter((line) => line.startsWith('result')),
+    ['result a error "Interrupted before it finished."', 'result b error "Not run: the turn was interrupted."'],
+  );
   t.equal(requests.length, 1);
 });
 
 t.test('an interrupt by the service says why', async (t) => {
-  const { end, controller } = stage([async function* () { yield text('x'); await new Promise(() => {}); }]);
+  const { end, controller } = stage([
+    async function* () {
+      yield text('x');
+      await new Promise(() => {});
+    },
+  ]);
   await tick();
   controller.abort(new AgentError('DRAINING', 'the worker leaves', { fix: 'send it again' }));
   t.match(await end, { status: 'interrupted', error: { code: 'DRAINING', message: 'the worker leaves', fix: 'send it again' } });
@@ -132,32 +169,59 @@ function virtualClock(): Clock & { advance(ms: number): Promise<void> } {
 t.test('a tool over the deadline guard is stopped, and the model is told TOOL_TIMEOUT and goes on', async (t) => {
   const clock = virtualClock();
   let stopped = false;
-  const { end, story } = stage([[call('slow'), finish('tool_calls')], [text('It hung.'), finish()]], {
-    clock,
-    run: (_call, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => ((stopped = true), resolve({ text: 'first lines', isError: false })))),
-  });
+  const { end, story } = stage(
+    [
+      [call('slow'), finish('tool_calls')],
+      [text('It hung.'), finish()],
+    ],
+    {
+      clock,
+      run: (_call, { signal }) =>
+        new Promise((resolve) =>
+          signal.addEventListener('abort', () => ((stopped = true), resolve({ text: 'first lines', isError: false }))),
+        ),
+    },
+  );
   await tick();
   await clock.advance(limits.turn.toolGuardMs - 1);
   t.notOk(stopped, 'not a millisecond early');
   await clock.advance(1);
   t.match(await end, { status: 'complete', text: 'It hung.' });
-  t.match(story.find((line) => line.startsWith('result')), /error "TOOL_TIMEOUT: echo took longer than 420 s and was stopped\nOutput until then:\nfirst lines"/);
+  t.match(
+    story.find((line) => line.startsWith('result')),
+    /error "TOOL_TIMEOUT: echo took longer than 420 s and was stopped\nOutput until then:\nfirst lines"/,
+  );
 });
 
 t.test('a tool that ignores being stopped is left behind after a bounded wait', async (t) => {
   const clock = virtualClock();
-  const { end, story } = stage([[call('deaf'), finish('tool_calls')], [text('ok'), finish()]], { clock, run: () => new Promise(() => {}) });
+  const { end, story } = stage(
+    [
+      [call('deaf'), finish('tool_calls')],
+      [text('ok'), finish()],
+    ],
+    { clock, run: () => new Promise(() => {}) },
+  );
   await tick();
   await clock.advance(limits.turn.toolGuardMs);
   await clock.advance(limits.turn.toolStopMs);
   t.match(await end, { status: 'complete' });
-  t.match(story.find((line) => line.startsWith('result')), /TOOL_TIMEOUT/);
+  t.match(
+    story.find((line) => line.startsWith('result')),
+    /TOOL_TIMEOUT/,
+  );
 });
 
 t.test('the deadline guard does not apply to a tool that is not guarded', async (t) => {
   const clock = virtualClock();
   const gate = Promise.withResolvers<ToolResult>();
-  const { end, story } = stage([[call('card', 'unguarded'), finish('tool_calls')], [text('ok'), finish()]], { clock, run: () => gate.promise });
+  const { end, story } = stage(
+    [
+      [call('card', 'unguarded'), finish('tool_calls')],
+      [text('ok'), finish()],
+    ],
+    { clock, run: () => gate.promise },
+  );
   await tick();
   await clock.advance(2 * limits.turn.toolGuardMs);
   gate.resolve({ text: 'answered late', isError: false });
@@ -169,28 +233,51 @@ t.test('what a provider or a tool does wrong becomes an outcome, never an except
   const cases: { name: string; script: Script; run?: Tools['run']; want: object; wantResult?: string }[] = [
     {
       name: 'a refusal before the first word',
-      script: [async function* () { throw new AgentError('PROVIDER_FAILED', 'it answered 400', { fix: 'look' }); }],
+      script: [
+        async function* () {
+          throw new AgentError('PROVIDER_FAILED', 'it answered 400', { fix: 'look' });
+        },
+      ],
       want: { status: 'error', text: '', error: { code: 'PROVIDER_FAILED', message: 'it answered 400', fix: 'look' } },
     },
     {
       name: 'a cut keeps the text',
-      script: [async function* () { yield text('so far'); throw new AgentError('PROVIDER_CUT', 'cut'); }],
+      script: [
+        async function* () {
+          yield text('so far');
+          throw new AgentError('PROVIDER_CUT', 'cut');
+        },
+      ],
       want: { status: 'error', text: 'so far', error: { code: 'PROVIDER_CUT' } },
     },
     {
       name: 'a cut after a tool call does not run the call',
-      script: [async function* () { yield call('never'); throw new AgentError('PROVIDER_CUT', 'cut'); }],
+      script: [
+        async function* () {
+          yield call('never');
+          throw new AgentError('PROVIDER_CUT', 'cut');
+        },
+      ],
       want: { status: 'error', toolCalls: 0 },
     },
     {
       name: 'a defect in a model adapter',
-      script: [async function* () { throw new TypeError('x is undefined'); }],
+      script: [
+        async function* () {
+          throw new TypeError('x is undefined');
+        },
+      ],
       want: { status: 'error', error: { code: 'INTERNAL', message: 'x is undefined' } },
     },
     {
       name: 'a tool that throws',
-      script: [[call('a'), finish('tool_calls')], [text('noted'), finish()]],
-      run: async () => { throw new AgentError('NOT_FOUND', 'no such file', { fix: 'name another' }); },
+      script: [
+        [call('a'), finish('tool_calls')],
+        [text('noted'), finish()],
+      ],
+      run: async () => {
+        throw new AgentError('NOT_FOUND', 'no such file', { fix: 'name another' });
+      },
       want: { status: 'complete', text: 'noted' },
       wantResult: 'result a error "NOT_FOUND: no such file (name another)"',
     },
@@ -205,5 +292,8 @@ t.test('what a provider or a tool does wrong becomes an outcome, never an except
 t.test('tool calls whose ids repeat in the conversation get ids of their own', async (t) => {
   const { end, story } = stage([[call('call_0'), finish('tool_calls')], [call('call_0'), call(''), finish('tool_calls')], [finish()]]);
   await end;
-  t.same(story.filter((line) => line.startsWith('result')).map((line) => line.split(' ')[1]), ['call_0', 'call_2_0', 'call_2_1']);
+  t.same(
+    story.filter((line) => line.startsWith('result')).map((line) => line.split(' ')[1]),
+    ['call_0', 'call_2_0', 'call_2_1'],
+  );
 });

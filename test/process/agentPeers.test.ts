@@ -1,0 +1,39 @@
+import t from 'tap';
+import { listJobs } from '../../ipc/contracts/cron.ts';
+import { connect } from '../harness/agentClient.ts';
+import { testHome } from '../harness/home.ts';
+import { everything, node } from '../harness/mcp.ts';
+import { startWorker } from '../harness/worker.ts';
+
+t.test('a tool of an MCP server is called through the broker; without the broker the turn goes on and says so', async (t) => {
+  using home = testHome({ 'config.yaml': JSON.stringify({ mcp_servers: { everything: node(everything) } }) });
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  const sessionId = await client.create();
+  const call = () => client.turn(sessionId, 'tool: mcp__everything__echo {"message":"hi"}');
+  t.match((await call()).complete, { status: 'complete', text: /^mcp__everything__echo failed:\nMCP_FAILED: .*not connected/ });
+  {
+    await using broker = await startWorker(home, 'mcp');
+    const { complete, events } = await call();
+    t.match(complete, { status: 'complete', text: 'mcp__everything__echo returned:\nEcho: hi' });
+    const info = events.findLast(({ type }) => type === 'session_info')!.payload as { tools: string[] };
+    t.same(info.tools.slice(0, 4), ['cronjob', 'memory', 'read_file', 'terminal'], 'tools that came later stand behind the pinned ones');
+    t.ok(info.tools.includes('mcp__everything__echo'));
+    await broker.kill('SIGTERM');
+  }
+  t.match((await call()).complete, { status: 'complete', text: /MCP_FAILED/ });
+});
+
+t.test('every <schedule>: <prompt> makes a job in the cron worker; without the worker the tool says what to do', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  const sessionId = await client.create();
+  t.match((await client.turn(sessionId, 'every 1h: say: 5 words')).complete.text, /the cron worker does not answer.*agent start cron/);
+  await using cron = await startWorker(home, 'cron', { demo: true });
+  t.match((await client.turn(sessionId, 'every 1h: say: 5 words')).complete.text, /^cronjob returned:\nCreated: .*every 1h.*next \d{4}-/);
+  const link = await cron.dial();
+  t.teardown(() => link.destroy());
+  t.match((await link.call(listJobs, {})).jobs, [{ prompt: 'say: 5 words', deliver: 'local', schedule: { display: 'every 1h' } }]);
+  t.match((await client.turn(sessionId, 'every never: x')).complete.text, /BAD_SCHEDULE/);
+});
