@@ -71,7 +71,7 @@ function describe(error: AgentError, { name, settings }: ConnectorParts, ending:
   const hint = lastWords ? `; its last words: ${lastWords}` : '';
   return new AgentError('MCP_FAILED', `${name} (${where}) ${what}${hint}`, {
     cause: error,
-    fix: error.fix ?? `run \`agent mcp test ${name}\` and look at \`agent logs mcp\``,
+    fix: error.fix ?? '`agent logs mcp` shows what it printed',
     ...(error.facts ? { facts: error.facts } : {}),
   });
 }

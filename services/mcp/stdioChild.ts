@@ -27,6 +27,9 @@ export interface ChildParts {
   store: McpStore;
 }
 
+/** Lines of stderr looked through for the one that tells most. */
+const LAST_LINES = 30;
+
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 export class StdioChild {
@@ -40,8 +43,9 @@ export class StdioChild {
   #stopping: Promise<void> | undefined;
   /** Its output has been read to the end. */
   #drained: Promise<void>;
-  /** Last line of stderr or of unusable output: the best hint when something fails. */
-  #lastWords = '';
+  /** Last lines of stderr, and unusable output: the best hint when something fails. */
+  #lastLines: string[] = [];
+  #garbage = '';
 
   private constructor(child: Child, mark: string, { name, log, store }: ChildParts) {
     this.#child = child;
@@ -68,7 +72,8 @@ export class StdioChild {
     child.stderr.on('data', (chunk: Buffer) => {
       for (const line of errors.push(chunk)) {
         if (line.trim() === '') continue;
-        this.#lastWords = line.slice(0, 500);
+        this.#lastLines.push(line.trim().slice(0, 300));
+        if (this.#lastLines.length > LAST_LINES) this.#lastLines.shift();
         say(line);
       }
     });
@@ -93,14 +98,15 @@ export class StdioChild {
     return new StdioChild(child, mark, parts);
   }
 
-  /** What it said last, for an error message; empty when it said nothing. */
+  /** What it said last that tells most, for an error message; empty when it said nothing. */
   get lastWords(): string {
-    return this.#lastWords;
+    // A stack trace ends with anything but its message.
+    return this.#garbage || (this.#lastLines.find((line) => /\berror\b|cannot|not found|denied|refused|invalid/i.test(line)) ?? this.#lastLines.at(-1) ?? '');
   }
 
   /** Remembers output that is not MCP as its last words. */
   noteGarbage(line: string): void {
-    this.#lastWords = `it printed on stdout, where only MCP messages belong: ${line.slice(0, 200)}`;
+    this.#garbage = `it printed on stdout, where only MCP messages belong: ${line.slice(0, 200)}`;
   }
 
   /** Sends one line. Errors: MCP_FAILED when the server does not read or is gone. */
