@@ -120,14 +120,19 @@ t.test('killed while a line is on its way, it is sent once more and says so, and
   await until('the line is on its way', () => outboxStates(home).includes('sending'));
   await first[Symbol.asyncDispose]();
   irc.thaw();
-  await until('it has arrived', () => alice.said('agent', '#room').length > 0);
   const second = await startGateway(home);
   await saidUntil(alice, '#room', '(may be a duplicate) news');
   await until('it is settled', () => outboxStates(home).every((state) => state === 'delivered'));
   await second[Symbol.asyncDispose]();
   await using third = await startGateway(home);
   alice.say('#room', 'marker');
-  t.strictSame(await saidUntil(alice, '#room', 'marker heard'), ['news', '(may be a duplicate) news', 'marker heard']);
+  // Whether the server took the first one before the connection broke is what nobody can know.
+  const said = await saidUntil(alice, '#room', 'marker heard');
+  t.ok(said.filter((line) => line === 'news').length <= 1);
+  t.strictSame(
+    said.filter((line) => line !== 'news'),
+    ['(may be a duplicate) news', 'marker heard'],
+  );
   t.equal(agent.turns.length, 1);
   t.equal(third.child.exitCode, null);
 });
