@@ -1,12 +1,20 @@
 import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
 import t from 'tap';
+import { limits } from '../../base/limits.ts';
+import { createLogger } from '../../base/log.ts';
 import { isAuthentic, MinuteRate } from '../../services/gateway/adapters/webhookAuth.ts';
 import { fillTemplate } from '../../services/gateway/adapters/webhookTemplate.ts';
 import { allowRules, isAllowed } from '../../services/gateway/allowlist.ts';
 import { commandOf } from '../../services/gateway/commands.ts';
 import { conversationKey } from '../../services/gateway/conversations.ts';
+import { createDoor } from '../../services/gateway/door.ts';
+import type { Platforms } from '../../services/gateway/platforms.ts';
+import { GatewayStore } from '../../services/gateway/store.ts';
 import { parseTarget } from '../../services/gateway/targets.ts';
 import { sentenceOf } from '../../services/gateway/turns.ts';
+import type { WorkerContext } from '../../services/worker.ts';
+import { testHome } from '../harness/home.ts';
 
 t.test('nobody is let in unless a rule names them, a mask covers them, or everybody is welcome', async (t) => {
   const alice = ['Alice', 'Alice!al@home.example'];
@@ -108,4 +116,30 @@ t.test('a problem becomes one sentence with its remedy and without a stack', asy
     'Sorry, that did not work: no model is set (set model.default)',
   );
   t.equal(sentenceOf(new TypeError('x is not a function')), 'Sorry, something went wrong inside the service; its log has the details.');
+});
+
+t.test('a chat that writes faster than it is answered is told once, and loses nothing that was taken', async (t) => {
+  using home = testHome();
+  using store = new GatewayStore(join(home.root, 'gateway.db'));
+  const log = createLogger({ sink: { write() {}, close() {} }, component: 'test' });
+  const secrets = () => ({ get: () => undefined, names: () => [], values: () => [] });
+  const door = createDoor({
+    context: { log, profile: 'default', secrets } as unknown as WorkerContext,
+    store,
+    platforms: { settings: () => ({ allowed_users: ['*'] }) } as unknown as Platforms,
+    onMessage() {},
+    onCommand() {},
+    onReply() {},
+  });
+  const say = (chat: string, text: string) =>
+    door.receive('irc', { chat, chatType: 'group', user: 'ann', identities: ['ann'], text, messageId: null, at: 0 }).kind;
+  const kinds = Array.from({ length: limits.gateway.inboxPerChatMax + 3 }, (_, n) => say('#a', `line ${n}`));
+  t.strictSame(
+    [kinds.filter((kind) => kind === 'stored').length, kinds.filter((kind) => kind === 'full').length],
+    [limits.gateway.inboxPerChatMax, 3],
+  );
+  t.equal(say('#b', 'hello'), 'stored', 'another chat is not concerned');
+  t.equal(say('#a', '/stop'), 'stored', 'a command always gets through');
+  t.strictSame(store.outbox.openChats(), [{ platform: 'irc', chat: '#a', thread: '' }]);
+  t.equal(store.outbox.countOpen(), 1, 'one notice for all three');
 });
