@@ -1,0 +1,63 @@
+/** Ways in which the service starts and ends: a slot that cannot start, the foreground, a chat, a killed supervisor. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import t from 'tap';
+import { groupAlive, isSameProcess } from '../../state/processIdentity.ts';
+import { errorOf, finished, spawnCli } from '../harness/cli.ts';
+import { cliService, pidOf } from '../harness/cliService.ts';
+import { until } from '../harness/until.ts';
+
+t.setTimeout(110_000);
+
+t.test('a slot that cannot start is named with the reason; the rest stays up, and up exits 1', { timeout: 60_000 }, async (t) => {
+  const stranger = createServer().listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  const { port } = stranger.address() as { port: number };
+  t.teardown(() => stranger.close());
+  await using service = cliService();
+  const { code, stdout, stderr } = await service.agent('up', '--demo', '--port', String(port));
+  t.same({ code, stdout }, { code: 1, stdout: '' });
+  t.match(stderr, new RegExp(`^agent: dashboard is parked: .*127\\.0\\.0\\.1:${port} is taken by process ${process.pid} `));
+  t.match(await service.agent('chat', '-q', 'hello'), { code: 0, stdout: /hello/ });
+  t.equal((await service.agent('status')).code, 1);
+});
+
+t.test('in the foreground it runs until ctrl-C, which drains and stops all of it', { timeout: 60_000 }, async (t) => {
+  await using service = cliService();
+  const command = spawnCli(['up', '--foreground', '--demo', '--port', '0'], { home: service.home });
+  let said = '';
+  command.stdout!.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const result = finished(command);
+  await until('the address is printed', () => /^Dashboard: .*\n/m.test(said));
+  const { supervisor, workers } = await service.status();
+  t.equal(supervisor.pid, command.pid, 'the supervisor is this very process');
+  command.kill('SIGINT');
+  t.match(await result, { code: 0, signal: null });
+  t.same(workers.filter(({ pid }) => pid !== null && groupAlive(pid)), []);
+  t.equal(said.match(/Dashboard:/g)?.length, 1);
+});
+
+t.test('chat starts the agent alone when no service runs, and up makes it the full service without a restart', { timeout: 60_000 }, async (t) => {
+  await using service = cliService();
+  const first = await service.agent('chat', '-q', 'hello', '--json');
+  t.equal(first.code, 1, 'without --demo and without a provider nothing answers');
+  t.match(errorOf(first), { code: 'NO_PROVIDER', fix: /OPENAI_API_KEY/ });
+  const alone = await service.status();
+  t.same(alone.workers.filter(({ state }) => state === 'ready').map(({ slot }) => slot), ['agent']);
+  t.match(await service.agent('up', '--port', '0'), { code: 0, stdout: /^Dashboard: / });
+  const full = await service.status();
+  t.equal(full.supervisor.pid, alone.supervisor.pid);
+  t.equal(pidOf(full, 'agent'), pidOf(alone, 'agent'));
+  t.same(full.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready'), []);
+});
+
+t.test('down stops workers whose supervisor was killed', { timeout: 60_000 }, async (t) => {
+  await using service = cliService();
+  await service.agent('up', '--demo', '--port', '0');
+  const { supervisor, workers } = await service.status();
+  process.kill(supervisor.pid, 'SIGKILL');
+  await until('the supervisor is gone', () => !isSameProcess(supervisor));
+  t.match(await service.agent('status'), { code: 3, stdout: /agent +alone/ });
+  t.match(await service.agent('down'), { code: 0, stdout: /No supervisor ran; stopped the workers it had left behind: .*agent/ });
+  t.same(workers.filter(({ pid }) => pid !== null && groupAlive(pid)), []);
+});
