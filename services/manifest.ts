@@ -34,7 +34,12 @@ const worker = (slot: string, start: WorkerManifest['start'], more: Partial<Work
 
 /** In start order: what others dial first. */
 export const manifest: readonly WorkerManifest[] = [
-  worker('agent', 'boot', { perProfile: true, tier: 1, drainMs: limits.worker.drainBusyMs, env: ['*_API_KEY', 'AGENT_GUEST_ONBOARDING', 'AGENT_SAFE_MODE'] }),
+  worker('agent', 'boot', {
+    perProfile: true,
+    tier: 1,
+    drainMs: limits.worker.drainBusyMs,
+    env: ['*_API_KEY', 'AGENT_GUEST_ONBOARDING', 'AGENT_SAFE_MODE'],
+  }),
   worker('dashboard', 'boot', { env: ['AGENT_DASHBOARD_*', 'AGENT_CRON_FIRE_SECRET'] }),
   worker('cron', 'boot', { env: ['AGENT_CRON_*'] }),
   worker('mcp', 'mcpServers', { tier: 0 }),
@@ -47,6 +52,26 @@ export const manifest: readonly WorkerManifest[] = [
 
 /** Variables every worker and tool child may see: how to run, nothing secret. */
 export const commonEnv: readonly string[] = [
-  'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'LC_*', 'TZ', 'TMPDIR', 'TERM', 'XDG_*', 'NODE_EXTRA_CA_CERTS',
-  'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'NO_COLOR',
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'LANG',
+  'LANGUAGE',
+  'LC_*',
+  'TZ',
+  'TMPDIR',
+  'TERM',
+  'XDG_*',
+  'NODE_EXTRA_CA_CERTS',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'NO_COLOR',
 ];

@@ -127,7 +127,14 @@ async function openLife(kind: string): Promise<Life> {
   const token = ensureToken(home);
   redact.learn([token]);
   const stopping = new AbortController();
-  const life: Life = { sink, nonce: env.AGENT_SLOT_NONCE || hexId(32), stopping, supervisor: undefined, facts: {}, stop: undefined } as unknown as Life;
+  const life: Life = {
+    sink,
+    nonce: env.AGENT_SLOT_NONCE || hexId(32),
+    stopping,
+    supervisor: undefined,
+    facts: {},
+    stop: undefined,
+  } as unknown as Life;
   const peers = new Map<string, Client>();
   life.context = {
     slot,
@@ -235,7 +242,11 @@ function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts
   ];
 }
 
-async function drainService(service: WorkerService, context: WorkerContext, deadlineMs: number): Promise<{ interrupted: number; drained_ms: number }> {
+async function drainService(
+  service: WorkerService,
+  context: WorkerContext,
+  deadlineMs: number,
+): Promise<{ interrupted: number; drained_ms: number }> {
   const startedAt = performance.now();
   context.log.info('draining', { deadline_ms: deadlineMs, active: service.active() });
   const deadline = new AbortController();

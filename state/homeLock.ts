@@ -43,17 +43,23 @@ export async function acquireHomeLock(path: string, holder: string): Promise<Hel
 async function refuseIfBeatingElsewhere(path: string): Promise<void> {
   const record = readLock(path);
   if (!record || readNamespace(path) === pidNamespace()) return;
-  const fresh = await lockfile.check(path, { lockfilePath: beatOf(path), realpath: false, stale: limits.state.homeBeatStaleMs }).catch(() => false);
+  const fresh = await lockfile
+    .check(path, { lockfilePath: beatOf(path), realpath: false, stale: limits.state.homeBeatStaleMs })
+    .catch(() => false);
   if (!fresh) return;
   // A container that was killed and started again finds its own last beat: only a next one proves life.
   const before = statSync(beatOf(path), { throwIfNoEntry: false })?.mtimeMs;
   await sleep(1.5 * limits.state.homeBeatMs);
   const after = statSync(beatOf(path), { throwIfNoEntry: false })?.mtimeMs;
   if (after === undefined || after === before) return;
-  throw new AgentError('LOCK_HELD', `${record.holder} (process ${record.pid} in another container, since ${record.taken_at}) holds ${path}`, {
-    facts: { pid: record.pid, holder: record.holder },
-    fix: 'give each container a home of its own',
-  });
+  throw new AgentError(
+    'LOCK_HELD',
+    `${record.holder} (process ${record.pid} in another container, since ${record.taken_at}) holds ${path}`,
+    {
+      facts: { pid: record.pid, holder: record.holder },
+      fix: 'give each container a home of its own',
+    },
+  );
 }
 
 const beatOf = (path: string): string => `${path}.beat`;

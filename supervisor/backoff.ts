@@ -31,10 +31,7 @@ export interface History {
   permanentSignature: string | undefined;
 }
 
-export type Decision =
-  | { kind: 'now' }
-  | { kind: 'delay'; ms: number }
-  | { kind: 'park'; ms: number; why: string };
+export type Decision = { kind: 'now' } | { kind: 'delay'; ms: number } | { kind: 'park'; ms: number; why: string };
 
 export const emptyHistory: History = { immediateAtMs: [], failedAtMs: [], attempt: 0, permanentSignature: undefined };
 

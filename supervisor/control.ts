@@ -46,7 +46,10 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
     }),
     handle(contract.receipts, ({ slot, limit }) => ({ receipts: supervisor.receipts(slot, limit) })),
     handle(contract.wantAll, () => ({ changed: supervisor.wantAll() })),
-    handle(contract.waitReady, async ({ timeout_ms }, { signal }) => ({ ready: await supervisor.waitReady(timeout_ms, signal), status: supervisor.status() })),
+    handle(contract.waitReady, async ({ timeout_ms }, { signal }) => ({
+      ready: await supervisor.waitReady(timeout_ms, signal),
+      status: supervisor.status(),
+    })),
     handle(contract.down, ({ actor, drain }) => supervisor.down({ actor, drain }).then((receipts) => ({ receipts }))),
     handle(contract.attach, ({ slot, pid, nonce, facts }, { link }) => {
       if (!find(slot).attached(link, { pid, nonce, facts })) {

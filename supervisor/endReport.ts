@@ -42,9 +42,21 @@ export interface EndFacts {
 
 /** Causes that stay until somebody changes something, recognised in the last lines. */
 const PERMANENT: { pattern: RegExp; cause: string; fix: string }[] = [
-  { pattern: /ERR_MODULE_NOT_FOUND|Cannot find (?:module|package)/, cause: 'a module is missing', fix: 'reinstall the package (npm ci in a checkout)' },
-  { pattern: /ERR_DLOPEN_FAILED|NODE_MODULE_VERSION|invalid ELF header/, cause: 'a native module does not load', fix: 'reinstall the package on this machine' },
-  { pattern: /ERR_(?:INVALID_TYPESCRIPT_SYNTAX|UNSUPPORTED_TYPESCRIPT_SYNTAX)|SyntaxError:/, cause: 'its code does not parse', fix: 'reinstall the package' },
+  {
+    pattern: /ERR_MODULE_NOT_FOUND|Cannot find (?:module|package)/,
+    cause: 'a module is missing',
+    fix: 'reinstall the package (npm ci in a checkout)',
+  },
+  {
+    pattern: /ERR_DLOPEN_FAILED|NODE_MODULE_VERSION|invalid ELF header/,
+    cause: 'a native module does not load',
+    fix: 'reinstall the package on this machine',
+  },
+  {
+    pattern: /ERR_(?:INVALID_TYPESCRIPT_SYNTAX|UNSUPPORTED_TYPESCRIPT_SYNTAX)|SyntaxError:/,
+    cause: 'its code does not parse',
+    fix: 'reinstall the package',
+  },
 ];
 
 /** `CODE: message — fix`, as a worker prints its last error. */
@@ -53,7 +65,10 @@ const PERMANENT_CODES = new Set(['PORT_IN_USE', 'CONFIG_INVALID', 'STORE_CORRUPT
 
 export function reportEnd(facts: EndFacts): EndReport {
   const { cause, fix, permanent, key } = explain(facts);
-  const when = facts.readyMs === undefined ? `before it was ready (${formatDuration(facts.livedMs)} after its start)` : `after ${formatDuration(facts.readyMs)} of service`;
+  const when =
+    facts.readyMs === undefined
+      ? `before it was ready (${formatDuration(facts.livedMs)} after its start)`
+      : `after ${formatDuration(facts.readyMs)} of service`;
   const lost = facts.activeWork > 0 ? `, with ${facts.activeWork} unit(s) of work in flight` : '';
   return {
     slot: facts.slot,
@@ -97,8 +112,15 @@ export function readEndReport(crashDir: string, slot: string): EndReport | undef
 const reportPath = (crashDir: string, slot: string): string => join(crashDir, `${slot}.json`);
 
 function explain({ exit, tail, killedFor }: EndFacts): { cause: string; fix: string | null; permanent: boolean; key: string } {
-  if (killedFor) return { cause: `was killed by the supervisor because it ${killedFor}`, fix: null, permanent: false, key: `killed ${killedFor}` };
-  if (exit.spawnError) return { cause: `could not be started: ${exit.spawnError}`, fix: 'check that the program exists and may be run', permanent: true, key: `spawn ${exit.spawnError}` };
+  if (killedFor)
+    return { cause: `was killed by the supervisor because it ${killedFor}`, fix: null, permanent: false, key: `killed ${killedFor}` };
+  if (exit.spawnError)
+    return {
+      cause: `could not be started: ${exit.spawnError}`,
+      fix: 'check that the program exists and may be run',
+      permanent: true,
+      key: `spawn ${exit.spawnError}`,
+    };
   const own = tail.map((line) => OWN_ERROR.exec(line)).findLast((match) => match !== null);
   if (own && exit.code !== 0) {
     const [, code, message, fix] = own;
@@ -106,12 +128,24 @@ function explain({ exit, tail, killedFor }: EndFacts): { cause: string; fix: str
   }
   const known = PERMANENT.find(({ pattern }) => tail.some((line) => pattern.test(line)));
   if (known && exit.code !== 0) return { cause: `failed: ${known.cause}`, fix: known.fix, permanent: true, key: known.cause };
-  if (exit.signal === 'SIGKILL') return { cause: 'was killed with SIGKILL (by hand, or by the kernel when memory ran out)', fix: null, permanent: false, key: 'SIGKILL' };
+  if (exit.signal === 'SIGKILL')
+    return {
+      cause: 'was killed with SIGKILL (by hand, or by the kernel when memory ran out)',
+      fix: null,
+      permanent: false,
+      key: 'SIGKILL',
+    };
   if (exit.signal) return { cause: `was ended by ${exit.signal}`, fix: null, permanent: false, key: exit.signal };
   if (exit.code === null) return { cause: 'ended while no supervisor watched', fix: null, permanent: false, key: 'unwatched' };
   if (exit.code === exitCodes.ok) return { cause: 'left with code 0 although nobody asked', fix: null, permanent: false, key: 'exit 0' };
   if (exit.code === exitCodes.restart) return { cause: 'asked to be started again', fix: null, permanent: false, key: 'exit 75' };
-  if (exit.code === exitCodes.config) return { cause: 'refused its configuration', fix: 'read the last lines, correct the configuration, then start it', permanent: true, key: 'exit 78' };
+  if (exit.code === exitCodes.config)
+    return {
+      cause: 'refused its configuration',
+      fix: 'read the last lines, correct the configuration, then start it',
+      permanent: true,
+      key: 'exit 78',
+    };
   const error = tail.findLast((line) => /\b(?:[A-Z]\w*)?(?:Error|Exception)\b/.test(line));
   return {
     cause: `crashed with code ${exit.code}${error ? ` (${error.trim().slice(0, 200)})` : ''}`,

@@ -3,7 +3,14 @@
  * observed (contract §3). The supervisor is the file's only writer.
  */
 import { errorFields, type Logger } from '../base/log.ts';
-import { reconcileGateway, readGatewayState, setCorruptAside, updateGatewayState, type GatewayIntent, type GatewayObserved } from '../state/gatewayState.ts';
+import {
+  reconcileGateway,
+  readGatewayState,
+  setCorruptAside,
+  updateGatewayState,
+  type GatewayIntent,
+  type GatewayObserved,
+} from '../state/gatewayState.ts';
 import { startTimeOf } from '../state/processIdentity.ts';
 import type { SlotRunner } from './slotRunner.ts';
 
@@ -16,7 +23,19 @@ export interface GatewayRecord {
   observe(runner: SlotRunner): void;
 }
 
-export function createGatewayRecord({ path, home, version, code, log }: { path: string; home: string; version: string; code: string; log: Logger }): GatewayRecord {
+export function createGatewayRecord({
+  path,
+  home,
+  version,
+  code,
+  log,
+}: {
+  path: string;
+  home: string;
+  version: string;
+  code: string;
+  log: Logger;
+}): GatewayRecord {
   let last = '';
   return {
     reconcile(bootstrap) {
@@ -80,7 +99,10 @@ function observedState(runner: SlotRunner): GatewayObserved | undefined {
 
 /** Some platform is not connected although it should be. */
 function troubled(platforms: unknown): boolean {
-  return isRecord(platforms) && Object.values(platforms).some((entry) => isRecord(entry) && (entry.state === 'retrying' || entry.state === 'fatal'));
+  return (
+    isRecord(platforms) &&
+    Object.values(platforms).some((entry) => isRecord(entry) && (entry.state === 'retrying' || entry.state === 'fatal'))
+  );
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

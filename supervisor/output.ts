@@ -72,6 +72,9 @@ function makePipe(path: string): void {
     if (!fstatSync(fd).isFIFO()) throw new Error('it is not a pipe');
     closeSync(fd);
   } catch (cause) {
-    throw new AgentError('HOME_UNUSABLE', `cannot make the pipe ${path}`, { cause, fix: 'use a home on a local file system that allows named pipes' });
+    throw new AgentError('HOME_UNUSABLE', `cannot make the pipe ${path}`, {
+      cause,
+      fix: 'use a home on a local file system that allows named pipes',
+    });
   }
 }

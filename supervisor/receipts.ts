@@ -24,7 +24,10 @@ export class ReceiptBook {
 
   /** Newest first. */
   recent(slot: string | undefined, limit: number): Receipt[] {
-    return this.#receipts.filter((receipt) => !slot || receipt.slot === slot).slice(-limit).toReversed();
+    return this.#receipts
+      .filter((receipt) => !slot || receipt.slot === slot)
+      .slice(-limit)
+      .toReversed();
   }
 
   [Symbol.dispose](): void {

@@ -77,7 +77,10 @@ const wanted = (slot: Shared, desired: 'up' | 'demand' = 'up'): Shared => ({ ...
 const unwanted = (slot: Shared): Shared => ({ ...shared(slot), desired: slot.desired === 'demand' ? 'demand' : 'down' });
 
 /** An operator who starts a slot by hand gives it a clean slate (contract §4: `agent start` unparks). */
-const cleanSlate = (slot: Shared, event: { desired?: 'up' | 'demand' }): Shared => ({ ...wanted(slot, event.desired), history: emptyHistory });
+const cleanSlate = (slot: Shared, event: { desired?: 'up' | 'demand' }): Shared => ({
+  ...wanted(slot, event.desired),
+  history: emptyHistory,
+});
 
 const stopNow = (slot: Shared): Out => to({ ...unwanted(slot), phase: 'down' }, { type: 'disarm' });
 const drainTo = (slot: Shared, then: 'down' | 'start', drain: boolean): Out =>

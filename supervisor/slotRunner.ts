@@ -357,17 +357,25 @@ export class SlotRunner {
     const { phase } = this.#slot;
     if (phase === 'ready') this.#release(undefined);
     if (phase === 'parked' || (phase === 'backoff' && event.type === 'gone')) {
-      this.#release(new AgentError('START_FAILED', this.reason ?? `${this.spec.slot} did not start`, { fix: `agent why ${this.spec.slot}` }));
+      this.#release(
+        new AgentError('START_FAILED', this.reason ?? `${this.spec.slot} did not start`, { fix: `agent why ${this.spec.slot}` }),
+      );
     }
     const pending = this.#pending;
     if (!pending) return;
-    const failed = phase === 'parked' || phase === 'backoff' || (phase === 'starting' && event.type === 'gone' && this.restarts > 0 && pending.action === 'start');
+    const failed =
+      phase === 'parked' ||
+      phase === 'backoff' ||
+      (phase === 'starting' && event.type === 'gone' && this.restarts > 0 && pending.action === 'start');
     if (pending.action === 'stop' ? phase === 'down' : phase === 'ready') this.#answer(pending, { ok: true });
     else if (pending.action !== 'stop' && failed) this.#answer(pending, { ok: false, error: this.reason ?? 'it did not become ready' });
   }
 
   #release(failure: AgentError | undefined): void {
-    for (const waiter of this.#readyWaiters) failure ? waiter.reject(failure) : waiter.resolve();
+    for (const waiter of this.#readyWaiters) {
+      if (failure) waiter.reject(failure);
+      else waiter.resolve();
+    }
     this.#readyWaiters.clear();
   }
 

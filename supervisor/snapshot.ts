@@ -29,7 +29,11 @@ export function workerStatus(runner: SlotRunner, sample: Sample | undefined): Wo
 }
 
 /** Writes at most once per turn of the loop; a full disk costs the snapshot, not the service. */
-export function createSnapshotWriter(path: string, compose: () => Status, onFailure: (thrown: unknown) => void): { soon(): void; now(): void } {
+export function createSnapshotWriter(
+  path: string,
+  compose: () => Status,
+  onFailure: (thrown: unknown) => void,
+): { soon(): void; now(): void } {
   let scheduled = false;
   const now = () => {
     scheduled = false;

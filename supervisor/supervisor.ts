@@ -125,8 +125,18 @@ export class Supervisor {
     this.#redact.learn([token]);
     const sink = openLogSink(options.home, 'supervisor');
     this.#life.defer(() => sink.close());
-    this.log = createLogger({ sink, component: 'supervisor', level: this.#loaded.config.logging?.level ?? 'info', fields: { slot: 'supervisor' }, redact: this.#redact });
-    this.#snapshot = createSnapshotWriter(options.home.run.status, () => this.status(), (thrown) => this.log.error('status.json was not written', errorFields(thrown)));
+    this.log = createLogger({
+      sink,
+      component: 'supervisor',
+      level: this.#loaded.config.logging?.level ?? 'info',
+      fields: { slot: 'supervisor' },
+      redact: this.#redact,
+    });
+    this.#snapshot = createSnapshotWriter(
+      options.home.run.status,
+      () => this.status(),
+      (thrown) => this.log.error('status.json was not written', errorFields(thrown)),
+    );
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.ended = this.#endedAnswer.promise;
   }
@@ -157,7 +167,11 @@ export class Supervisor {
 
   // --- commands ---
 
-  async command(action: Receipt['action'], runner: SlotRunner, { actor, cause, drain }: { actor: string; cause: string; drain: boolean }): Promise<Receipt> {
+  async command(
+    action: Receipt['action'],
+    runner: SlotRunner,
+    { actor, cause, drain }: { actor: string; cause: string; drain: boolean },
+  ): Promise<Receipt> {
     if (this.#down) throw new AgentError('DRAINING', 'the service is going down');
     this.#gatewayRecords.get(runner.spec.slot)?.intend(action === 'stop' ? 'stopped' : 'running');
     this.log.info(`${action} ${runner.spec.slot}`, { actor, cause, drain });
@@ -228,7 +242,9 @@ export class Supervisor {
         dashboard: typeof address === 'string' ? address : null,
         demo,
       },
-      paused: pause ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope } : null,
+      paused: pause
+        ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }
+        : null,
       problems: [...this.#problems.values()],
       workers: [...this.slots.values()].map((runner) => workerStatus(runner, this.#samples.get(runner.spec.slot))),
       at: new Date().toISOString(),
@@ -243,7 +259,12 @@ export class Supervisor {
 
   #readSettings(): void {
     const { problem, unknown } = this.#loaded;
-    if (problem) this.#problem('config', `${problem.path}:${problem.line}:${problem.column}: ${problem.message}; the last good configuration serves`, problem.fix);
+    if (problem)
+      this.#problem(
+        'config',
+        `${problem.path}:${problem.line}:${problem.column}: ${problem.message}; the last good configuration serves`,
+        problem.fix,
+      );
     else {
       this.#problems.delete('config');
       try {
@@ -272,7 +293,12 @@ export class Supervisor {
 
   #policy(): RestartPolicy {
     const { base_ms, max_ms, healthy_ms } = this.#loaded.config.supervisor?.restart ?? {};
-    return { ...defaultPolicy, ...(base_ms && { baseMs: base_ms }), ...(max_ms && { maxMs: max_ms }), ...(healthy_ms && { healthyMs: healthy_ms }) };
+    return {
+      ...defaultPolicy,
+      ...(base_ms && { baseMs: base_ms }),
+      ...(max_ms && { maxMs: max_ms }),
+      ...(healthy_ms && { healthyMs: healthy_ms }),
+    };
   }
 
   /** Which slots intent says are to run. */
@@ -355,14 +381,18 @@ export class Supervisor {
 
   #checkPulse(runner: SlotRunner, nowMs: number): void {
     const silentMs = nowMs - (runner.incarnation?.beatAtMs ?? nowMs);
-    if (runner.state === 'ready' && silentMs > (this.#loaded.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs)) runner.hung(silentMs);
+    if (runner.state === 'ready' && silentMs > (this.#loaded.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs))
+      runner.hung(silentMs);
   }
 
   #unusedSinceMs = performance.now();
 
   /** A service that a chat started ends when no client has been connected for a while. */
   #leaveWhenUnused(nowMs: number): void {
-    const used = !this.#only || [...(this.#server?.links ?? [])].some((link) => link.peer.slot === 'cli') || [...this.slots.values()].some((runner) => (runner.incarnation?.activeWork ?? 0) > 0);
+    const used =
+      !this.#only ||
+      [...(this.#server?.links ?? [])].some((link) => link.peer.slot === 'cli') ||
+      [...this.slots.values()].some((runner) => (runner.incarnation?.activeWork ?? 0) > 0);
     if (used) this.#unusedSinceMs = nowMs;
     else if (nowMs - this.#unusedSinceMs > limits.chat.lingerMs) void this.down({ actor: 'supervisor', drain: true });
   }
@@ -375,7 +405,9 @@ export class Supervisor {
   }
 
   #saveRecords(): void {
-    const records = [...this.slots.values()].flatMap((runner) => (runner.incarnation && runner.incarnation.pid > 0 ? [runner.incarnation.record] : []));
+    const records = [...this.slots.values()].flatMap((runner) =>
+      runner.incarnation && runner.incarnation.pid > 0 ? [runner.incarnation.record] : [],
+    );
     try {
       writeRecords(this.home.run.slots, records);
     } catch (thrown) {

@@ -58,7 +58,11 @@ export function cpuNs(pid: number): number {
 }
 
 /** Starts a program and resolves with the ms until `ready` answers; the caller ends it. */
-export async function untilReady(command: string[], env: NodeJS.ProcessEnv, ready: () => Promise<unknown>): Promise<{ ms: number; pid: number; end: () => Promise<void> }> {
+export async function untilReady(
+  command: string[],
+  env: NodeJS.ProcessEnv,
+  ready: () => Promise<unknown>,
+): Promise<{ ms: number; pid: number; end: () => Promise<void> }> {
   const startedAt = performance.now();
   const child = spawn(command[0]!, command.slice(1), { env, stdio: 'ignore', detached: true });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -77,4 +81,5 @@ export async function untilReady(command: string[], env: NodeJS.ProcessEnv, read
 export const round = (value: number, digits = 1): number => Number(value.toFixed(digits));
 
 /** `median (min–max)`. */
-export const shown = ({ min, median, max }: Spread, digits = 1): string => `${round(median, digits)} (${round(min, digits)}–${round(max, digits)})`;
+export const shown = ({ min, median, max }: Spread, digits = 1): string =>
+  `${round(median, digits)} (${round(min, digits)}–${round(max, digits)})`;

@@ -15,7 +15,9 @@ import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 import { cpuNs, inTurn, pssMiB, round, runMs, shown, spread, untilReady } from './measure.ts';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' }, idle: { type: 'string', default: '60' }, json: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '7' }, idle: { type: 'string', default: '60' }, json: { type: 'boolean', default: false } },
+});
 const rounds = Number(values.rounds);
 let bareHome = 0;
 const idleSeconds = Number(values.idle);
@@ -88,7 +90,7 @@ async function bootService(name: string): Promise<Service> {
     bootMs: ms,
     async status() {
       using control = await link();
-      return control.call(statusMethod, {});
+      return await control.call(statusMethod, {});
     },
     async down() {
       const startedAt = performance.now();
@@ -126,7 +128,11 @@ async function benchCommand(): Promise<void> {
   await service.down();
   const off = inTurn(4 * rounds, () => runMs([agent, 'status'], service.env, [3]), bare);
   add('`agent status`, service up, whole process', `${shown(up.a)} ms`, `\`node -e 0\` ${shown(up.b)} ms; ratio ${shown(up.ratio, 2)}`);
-  add('`agent status`, service down, whole process', `${shown(off.a)} ms`, `\`node -e 0\` ${shown(off.b)} ms; ratio ${shown(off.ratio, 2)}`);
+  add(
+    '`agent status`, service down, whole process',
+    `${shown(off.a)} ms`,
+    `\`node -e 0\` ${shown(off.b)} ms; ratio ${shown(off.ratio, 2)}`,
+  );
 }
 
 /** Boot to every wanted slot ready; stop of the idle service. The first boot, without a compile cache, is told apart. */
@@ -163,7 +169,11 @@ async function benchWorkers(): Promise<void> {
     }
     const bare: number[] = [];
     for (let i = 0; i < Math.min(rounds, 5); i++) bare.push(await bareStart(slot));
-    add(`kill -9 to ready: ${slot}`, `${shown(spread(back))} ms`, `bare start ${shown(spread(bare))} ms; ratio of medians ${round(spread(back).median / spread(bare).median, 2)}`);
+    add(
+      `kill -9 to ready: ${slot}`,
+      `${shown(spread(back))} ms`,
+      `bare start ${shown(spread(bare))} ms; ratio of medians ${round(spread(back).median / spread(bare).median, 2)}`,
+    );
   }
   await service.down();
 }
@@ -176,12 +186,15 @@ async function readyFor(service: Service, slot: string, ms: number) {
   });
 }
 
-
-
 async function bareStart(slot: string): Promise<number> {
   const { home, env } = await environment(`bare${bareHome++}`);
   const command = [process.execPath, join(packageRoot, 'dist/services', slot, 'main.js')];
-  const more = { AGENT_SLOT: slot, AGENT_DEMO: '1', AGENT_DASHBOARD_PORT: String(await freePort()), NODE_COMPILE_CACHE: join(place, 'workers', 'cache', 'compile') };
+  const more = {
+    AGENT_SLOT: slot,
+    AGENT_DEMO: '1',
+    AGENT_DASHBOARD_PORT: String(await freePort()),
+    NODE_COMPILE_CACHE: join(place, 'workers', 'cache', 'compile'),
+  };
   const { ms, end } = await untilReady(command, { ...env, ...more }, () =>
     until(`${slot} serves`, async () => {
       using link = await dial(home.run.socket(slot), { token: readToken(home) ?? '', slot: 'bench' });
@@ -205,9 +218,15 @@ async function benchIdle(): Promise<void> {
   await sleep(idleSeconds * 1_000);
   const used = processes.map(({ pid }, i) => (cpuNs(pid) - before[i]!) / 1e6);
   const pss = processes.map(({ pid }) => pssMiB(pid));
-  processes.forEach(({ name }, i) => add(`idle: ${name}`, `${round(pss[i]!)} MiB PSS`, `${round(used[i]!, 2)} ms of CPU in ${idleSeconds} s`));
+  processes.forEach(({ name }, i) =>
+    add(`idle: ${name}`, `${round(pss[i]!)} MiB PSS`, `${round(used[i]!, 2)} ms of CPU in ${idleSeconds} s`),
+  );
   const sumMs = used.reduce((a, b) => a + b, 0);
-  add('idle: sum of all processes', `${round(pss.reduce((a, b) => a + b, 0))} MiB PSS`, `${round(sumMs, 1)} ms of CPU in ${idleSeconds} s = ${round(sumMs / idleSeconds / 10, 3)} % of a core`);
+  add(
+    'idle: sum of all processes',
+    `${round(pss.reduce((a, b) => a + b, 0))} MiB PSS`,
+    `${round(sumMs, 1)} ms of CPU in ${idleSeconds} s = ${round(sumMs / idleSeconds / 10, 3)} % of a core`,
+  );
   await service.down();
 }
 

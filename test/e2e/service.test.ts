@@ -24,7 +24,8 @@ mcp_servers:
 `;
 
 const agentOf = (home: TestHome) => ({
-  dial: (options: Partial<DialOptions>) => dial(home.run.socket('agent'), { token: readToken(home)!, slot: 'test', startingMs: 10_000, ...options }),
+  dial: (options: Partial<DialOptions>) =>
+    dial(home.run.socket('agent'), { token: readToken(home)!, slot: 'test', startingMs: 10_000, ...options }),
 });
 
 function agentCommand(home: TestHome, ...args: string[]): { code: number | null; out: string; err: string } {
@@ -54,14 +55,23 @@ t.test('chat, MCP, IRC, cron and pause work together, and survive the death of e
     const { code, out } = agentCommand(home, 'status', '--json');
     t.equal(code, 0);
     const status = JSON.parse(out) as { workers: { slot: string; state: string; desired: string }[] };
-    for (const slot of workers) t.match(status.workers.find((worker) => worker.slot === slot), { state: 'ready', desired: 'up' }, slot);
+    for (const slot of workers)
+      t.match(
+        status.workers.find((worker) => worker.slot === slot),
+        { state: 'ready', desired: 'up' },
+        slot,
+      );
   });
 
   await t.test('a tool of an MCP server answers in the chat', async (t) => {
     using chat = await connect(agentOf(home));
     const { complete, events } = await chat.turn(await chat.create(), 'tool: mcp__everything__echo {"message":"hi"}');
     t.equal(complete.status, 'complete');
-    t.match(events.find(({ type }) => type === 'tool.complete')?.payload, { name: 'mcp__everything__echo', is_error: false, result_text: /hi/ });
+    t.match(events.find(({ type }) => type === 'tool.complete')?.payload, {
+      name: 'mcp__everything__echo',
+      is_error: false,
+      result_text: /hi/,
+    });
   });
 
   await t.test('a line on IRC is answered there, also when the gateway is killed in between, once', async (t) => {

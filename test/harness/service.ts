@@ -60,7 +60,14 @@ export async function startService(home: TestHome, { env = {}, args = ['--demo']
       using control = await link();
       const { ready, status } = await control.call(waitReady, { timeout_ms: 30_000 });
       for (const { pid } of status.workers) if (pid) seen.add(pid);
-      if (!ready) throw new Error(`not ready: ${JSON.stringify(status.workers.filter((w) => w.state !== 'ready'), null, 2)}`);
+      if (!ready)
+        throw new Error(
+          `not ready: ${JSON.stringify(
+            status.workers.filter((w) => w.state !== 'ready'),
+            null,
+            2,
+          )}`,
+        );
     },
     async down() {
       using control = await link();

@@ -23,7 +23,11 @@ t.test('a worker killed with SIGKILL after a second of service is replaced at on
   process.kill(old, 'SIGKILL');
   await until('another process is ready', () => runner.state === 'ready' && service.pid('a') !== old);
   const [worker] = service.supervisor.status().workers;
-  t.match(worker, { restarts: 1, state: 'ready', last_exit: { code: null, signal: 'SIGKILL', summary: /^a was killed with SIGKILL .* after 1\.\d s of service$/ } });
+  t.match(worker, {
+    restarts: 1,
+    state: 'ready',
+    last_exit: { code: null, signal: 'SIGKILL', summary: /^a was killed with SIGKILL .* after 1\.\d s of service$/ },
+  });
 });
 
 t.test('a worker that exits 78 is parked at once with the fix, and start unparks it', async (t) => {
@@ -59,7 +63,11 @@ t.test('a worker that keeps crashing at start backs off, then is parked with its
   await until('it is parked', () => runner.state === 'parked');
   t.equal(runner.restarts, 5);
   t.match(runner.reason, /5 failed starts within 10 minutes.*crashed with code 1 \(Error: the flux capacitor is missing\)/);
-  t.match(JSON.parse(readFileSync(join(home.crash, 'a.json'), 'utf8')), { slot: 'a', tail: ['Error: the flux capacitor is missing'] }, 'the report stays on disk');
+  t.match(
+    JSON.parse(readFileSync(join(home.crash, 'a.json'), 'utf8')),
+    { slot: 'a', tail: ['Error: the flux capacitor is missing'] },
+    'the report stays on disk',
+  );
 });
 
 t.test('a program that does not exist is parked with a sentence', async (t) => {
@@ -151,28 +159,39 @@ t.test('what a worker prints reaches its log redacted', async (t) => {
   await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'talksAtLength')]);
   await service.ready('a');
   process.kill(service.pid('a'), 'SIGUSR2');
-  const line = await until('the line is in the log', () => readFileSync(join(home.logs, 'a.log'), 'utf8').split('\n').find((l) => l.includes('line 1')));
+  const line = await until('the line is in the log', () =>
+    readFileSync(join(home.logs, 'a.log'), 'utf8')
+      .split('\n')
+      .find((l) => l.includes('line 1')),
+  );
   t.match(JSON.parse(line), { component: 'stdio', slot: 'a', msg: 'line 1 token=[redacted]' });
 });
 
-t.test('a full disk while status and records are written stops nobody', { skip: process.getuid?.() !== 0 && 'needs root to mount a tiny tmpfs' }, async (t) => {
-  using home = testHome();
-  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
-  await service.ready('a');
-  const { execFileSync } = await import('node:child_process');
-  const filler = join(home.run.dir, 'filler');
-  // The same files as before, on a file system with no room left.
-  execFileSync('sh', ['-c', `cp -a ${home.run.dir} ${home.root}/kept && mount -t tmpfs -o size=64k tmpfs ${home.run.dir} && cp ${home.root}/kept/token ${home.run.dir}/`]);
-  try {
-    execFileSync('sh', ['-c', `dd if=/dev/zero of=${filler} bs=1k count=200 2>/dev/null || true`]);
-    const old = service.pid('a');
-    process.kill(old, 'SIGKILL');
-    await until('the supervisor noticed and goes on', () => service.supervisor.slots.get('a')!.restarts >= 1);
-    t.match(service.supervisor.status().workers[0], { slot: 'a', restarts: Number });
-  } finally {
-    execFileSync('umount', ['-l', home.run.dir]);
-  }
-});
+t.test(
+  'a full disk while status and records are written stops nobody',
+  { skip: process.getuid?.() !== 0 && 'needs root to mount a tiny tmpfs' },
+  async (t) => {
+    using home = testHome();
+    await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+    await service.ready('a');
+    const { execFileSync } = await import('node:child_process');
+    const filler = join(home.run.dir, 'filler');
+    // The same files as before, on a file system with no room left.
+    execFileSync('sh', [
+      '-c',
+      `cp -a ${home.run.dir} ${home.root}/kept && mount -t tmpfs -o size=64k tmpfs ${home.run.dir} && cp ${home.root}/kept/token ${home.run.dir}/`,
+    ]);
+    try {
+      execFileSync('sh', ['-c', `dd if=/dev/zero of=${filler} bs=1k count=200 2>/dev/null || true`]);
+      const old = service.pid('a');
+      process.kill(old, 'SIGKILL');
+      await until('the supervisor noticed and goes on', () => service.supervisor.slots.get('a')!.restarts >= 1);
+      t.match(service.supervisor.status().workers[0], { slot: 'a', restarts: Number });
+    } finally {
+      execFileSync('umount', ['-l', home.run.dir]);
+    }
+  },
+);
 
 t.test('a home that cannot be used is refused with the directory and the fix', async (t) => {
   using home = testHome({ afile: 'x' });

@@ -45,9 +45,21 @@ t.test('workers outlive a supervisor killed with SIGKILL; the next one takes the
   // Printed while nobody supervises: it waits in the pipe.
   process.kill(pids[1]!, 'SIGUSR2');
   await using second = await superviseOutside(home, slots);
-  t.same(second.status.workers.map((worker) => worker.pid), pids);
-  t.match(second.status, { supervisor: { adopted: 2 }, workers: [{ state: 'ready', restarts: 0 }, { state: 'ready', restarts: 0 }] });
-  await until('the line printed in between is in the log', () => existsSync(join(home.logs, 'b.log')) && readFileSync(join(home.logs, 'b.log'), 'utf8').includes('line 1'));
+  t.same(
+    second.status.workers.map((worker) => worker.pid),
+    pids,
+  );
+  t.match(second.status, {
+    supervisor: { adopted: 2 },
+    workers: [
+      { state: 'ready', restarts: 0 },
+      { state: 'ready', restarts: 0 },
+    ],
+  });
+  await until(
+    'the line printed in between is in the log',
+    () => existsSync(join(home.logs, 'b.log')) && readFileSync(join(home.logs, 'b.log'), 'utf8').includes('line 1'),
+  );
 });
 
 t.test('a worker that died while no supervisor ran is started afresh, and its group swept', async (t) => {
@@ -64,21 +76,29 @@ t.test('a worker that died while no supervisor ran is started afresh, and its gr
   t.equal(groupAlive(pid), false, 'the grandchild is gone');
 });
 
-t.test('a supervisor in another pid namespace (a second container on the same home) is seen by its heartbeat', { skip: process.getuid?.() !== 0 && 'needs root for unshare' }, async (t) => {
-  using home = testHome();
-  const inside = spawn('unshare', ['--pid', '--fork', '--kill-child=KILL', '--mount-proc', process.execPath, join(projectRoot, 'test/fixtures/superviseFixtures.ts')], {
-    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: '[]' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(inside, 'exit');
-  await once(inside.stdout, 'data');
-  await t.rejects(superviseFixtures(home, []), { code: 'ALREADY_RUNNING', fix: 'give each container a home of its own' });
-  inside.kill('SIGKILL');
-  await ended;
-  // Its last beat is still fresh; that no next one comes proves that it is gone.
-  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
-  await service.ready('a');
-});
+t.test(
+  'a supervisor in another pid namespace (a second container on the same home) is seen by its heartbeat',
+  { skip: process.getuid?.() !== 0 && 'needs root for unshare' },
+  async (t) => {
+    using home = testHome();
+    const inside = spawn(
+      'unshare',
+      ['--pid', '--fork', '--kill-child=KILL', '--mount-proc', process.execPath, join(projectRoot, 'test/fixtures/superviseFixtures.ts')],
+      {
+        env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: '[]' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const ended = once(inside, 'exit');
+    await once(inside.stdout, 'data');
+    await t.rejects(superviseFixtures(home, []), { code: 'ALREADY_RUNNING', fix: 'give each container a home of its own' });
+    inside.kill('SIGKILL');
+    await ended;
+    // Its last beat is still fresh; that no next one comes proves that it is gone.
+    await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+    await service.ready('a');
+  },
+);
 
 t.test('records that do not prove anything adopt nothing and kill nobody', async (t) => {
   using home = testHome();
@@ -86,13 +106,21 @@ t.test('records that do not prove anything adopt nothing and kill nobody', async
   try {
     const record = { slot: 'a', pid: stranger.pid!, start_time: 1, boot_id: 'another boot', nonce: 'x', code: 'c', spawned_at: 'then' };
     const reused = { ...record, boot_id: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() };
-    for (const content of [JSON.stringify({ version: 1, slots: [record] }), JSON.stringify({ version: 1, slots: [reused] }), '{"version":1,"slots":[{"slot":"a","pi', '']) {
+    for (const content of [
+      JSON.stringify({ version: 1, slots: [record] }),
+      JSON.stringify({ version: 1, slots: [reused] }),
+      '{"version":1,"slots":[{"slot":"a","pi',
+      '',
+    ]) {
       writeFileSync(home.run.slots, content);
       await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
       await service.ready('a');
       t.equal(service.supervisor.status().supervisor.adopted, 0);
     }
-    t.ok(isSameProcess({ pid: stranger.pid!, start_time: startTimeOf(stranger.pid!)!, boot_id: reused.boot_id }), 'the stranger with the reused pid lives');
+    t.ok(
+      isSameProcess({ pid: stranger.pid!, start_time: startTimeOf(stranger.pid!)!, boot_id: reused.boot_id }),
+      'the stranger with the reused pid lives',
+    );
   } finally {
     process.kill(-stranger.pid!, 'SIGKILL');
   }

@@ -13,7 +13,12 @@ t.test('boot.1 first boot with AGENT_GATEWAY_BOOTSTRAP_STATE=running seeds the f
   using home = testHome();
   await using service = await startService(home, { env: { AGENT_GATEWAY_BOOTSTRAP_STATE: 'running' } });
   await until('the gateway is ready', async () => (await service.worker('gateway')).state === 'ready');
-  t.match(stateOf(home), { kind: 'agent-gateway', gateway_state: 'running', desired_state: 'running', pid: (await service.worker('gateway')).pid });
+  t.match(stateOf(home), {
+    kind: 'agent-gateway',
+    gateway_state: 'running',
+    desired_state: 'running',
+    pid: (await service.worker('gateway')).pid,
+  });
 });
 
 t.test('boot.2 first boot without the variable registers the gateway slot, down, and writes no file', async (t) => {
@@ -53,11 +58,14 @@ t.test('env.3 AGENT_GATEWAY_BOOTSTRAP_STATE honours the one value `running`', as
   }
 });
 
-t.test('other.4 gateway_state.json is a JSON object with gateway_state; a corrupt one is kept aside, named in status, and fails no boot', async (t) => {
-  using home = testHome({ 'gateway_state.json': '{"gateway_state": "runn' });
-  await using service = await startService(home, { args: [], env: { AGENT_GATEWAY_BOOTSTRAP_STATE: 'running' } });
-  t.match(await service.worker('gateway'), { state: 'down' });
-  const aside = readdirSync(home.root).find((name) => name.startsWith('gateway_state.json.corrupt-'));
-  t.ok(aside);
-  t.match((await service.status()).problems, [{ what: new RegExp(aside!), fix: /agent start gateway/ }]);
-});
+t.test(
+  'other.4 gateway_state.json is a JSON object with gateway_state; a corrupt one is kept aside, named in status, and fails no boot',
+  async (t) => {
+    using home = testHome({ 'gateway_state.json': '{"gateway_state": "runn' });
+    await using service = await startService(home, { args: [], env: { AGENT_GATEWAY_BOOTSTRAP_STATE: 'running' } });
+    t.match(await service.worker('gateway'), { state: 'down' });
+    const aside = readdirSync(home.root).find((name) => name.startsWith('gateway_state.json.corrupt-'));
+    t.ok(aside);
+    t.match((await service.status()).problems, [{ what: new RegExp(aside!), fix: /agent start gateway/ }]);
+  },
+);

@@ -44,7 +44,10 @@ function carryOut(world: World, effect: Effect): World {
 
 function end(world: World, code: number | null, signature: string): World {
   const readyMs = world.slot.phase === 'ready' ? world.atMs - world.slot.sinceMs : undefined;
-  return apply({ ...world, process: 'dead' }, { type: 'ended', end: { atMs: world.atMs, livedMs: 1_000, readyMs, code, signature, permanent: code === 78 } });
+  return apply(
+    { ...world, process: 'dead' },
+    { type: 'ended', end: { atMs: world.atMs, livedMs: 1_000, readyMs, code, signature, permanent: code === 78 } },
+  );
 }
 
 /** One act of the outside world, or nothing where it cannot happen. */
@@ -121,5 +124,10 @@ t.test('starting a parked slot by hand gives it a clean slate', async (t) => {
 });
 
 t.test('an event that a phase does not know is an IllegalTransition', async (t) => {
-  t.throws(() => nextSlot(newSlot('down'), { type: 'attached', atMs: 0 }), { name: 'IllegalTransition', machine: 'slot', phase: 'down', event: 'attached' });
+  t.throws(() => nextSlot(newSlot('down'), { type: 'attached', atMs: 0 }), {
+    name: 'IllegalTransition',
+    machine: 'slot',
+    phase: 'down',
+    event: 'attached',
+  });
 });
