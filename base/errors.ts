@@ -25,11 +25,19 @@ export const errorTable = {
   CANCELLED: { rpc: -32800, retry: false, means: 'The caller withdrew the call.' },
   TOO_MANY_CONNECTIONS: { rpc: 5008, retry: true, means: 'The socket already holds as many connections as it accepts.' },
   METHOD_NOT_FOUND: { rpc: -32601, retry: false, means: 'The process does not know that method.' },
-  INVALID_PARAMS: { rpc: -32602, retry: false, means: 'The parameters of a call between processes are wrong; the message names the field.' },
+  INVALID_PARAMS: {
+    rpc: -32602,
+    retry: false,
+    means: 'The parameters of a call between processes are wrong; the message names the field.',
+  },
   INTERNAL: { rpc: 5000, retry: false, means: 'A defect in the service; the log of the worker holds the stack.' },
   DRAINING: { rpc: 5010, retry: true, means: 'The worker is on its way out and takes no new work.' },
   // gateway RPC
-  BAD_REQUEST: { rpc: 4000, retry: false, means: 'The parameters of a gateway RPC call or an HTTP request are wrong; the message names the field.' },
+  BAD_REQUEST: {
+    rpc: 4000,
+    retry: false,
+    means: 'The parameters of a gateway RPC call or an HTTP request are wrong; the message names the field.',
+  },
   UNKNOWN_SESSION: { rpc: 4001, retry: false, means: 'No session has that id.' },
   MISSING_SESSION: { rpc: 4006, retry: false, means: 'The call needs a session_id and has none.' },
   BUSY: { rpc: 4009, retry: true, means: 'The session is busy and its queue is full.' },
@@ -50,7 +58,11 @@ export const errorTable = {
   DISK_FULL: { rpc: 4206, retry: true, means: 'The disk is full; nothing was changed.' },
   STORE_CORRUPT: { rpc: 4207, retry: false, means: 'A database failed its integrity check; the message names the recovery command.' },
   STORE_BUSY: { rpc: 4208, retry: true, means: 'The database stayed locked past its limit.' },
-  PORT_IN_USE: { rpc: 4209, retry: true, means: 'The TCP port is taken; the message names the process that holds it where it can be seen.' },
+  PORT_IN_USE: {
+    rpc: 4209,
+    retry: true,
+    means: 'The TCP port is taken; the message names the process that holds it where it can be seen.',
+  },
   // agent
   NO_PROVIDER: { rpc: 4301, retry: false, means: 'No model provider is configured (no_provider_configured).' },
   PROVIDER_FAILED: { rpc: 4302, retry: true, means: 'The model provider answered with an error or not at all.' },
@@ -59,7 +71,11 @@ export const errorTable = {
   TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
   TOOL_TIMEOUT: { rpc: 4306, retry: false, means: 'The tool ran into the deadline guard (tool_timeout).' },
   ITERATION_LIMIT: { rpc: 4307, retry: false, means: 'The turn reached its limit of model calls (agent.max_turns) before it was done.' },
-  TURN_CUT: { rpc: 4308, retry: true, means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.' },
+  TURN_CUT: {
+    rpc: 4308,
+    retry: true,
+    means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.',
+  },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },

@@ -72,7 +72,10 @@ export function createLogger({ sink, component, level = 'info', fields = {}, red
  * over. Redaction works on the values, before they are escaped: on the finished line it would miss secrets
  * with a quote in them and could cut the JSON apart.
  */
-export function formatLine(record: Fields & { level: Level; component: string; msg: string }, redact: (text: string) => string = (text) => text): string {
+export function formatLine(
+  record: Fields & { level: Level; component: string; msg: string },
+  redact: (text: string) => string = (text) => text,
+): string {
   const { level, component, msg, time: _time, pid: _pid, ...fields } = record;
   const head = { time: new Date().toISOString(), level, component };
   const tail = { pid: process.pid, msg };

@@ -26,10 +26,7 @@ export interface Step<State, Effect> {
 /** One row per phase, one cell per event type; a missing cell is an illegal transition. */
 export type Table<State extends { phase: string }, Event extends { type: string }, Effect> = {
   [P in State['phase']]: {
-    [E in Event['type']]?: (
-      state: Extract<State, { phase: P }>,
-      event: Extract<Event, { type: E }>,
-    ) => Step<State, Effect>;
+    [E in Event['type']]?: (state: Extract<State, { phase: P }>, event: Extract<Event, { type: E }>) => Step<State, Effect>;
   };
 };
 

@@ -24,7 +24,10 @@ const PATTERNS: [RegExp, string][] = [
   [/\b([A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD))=("[^"]*"|'[^']*'|[^\s"']+)/g, `$1=${MARK}`],
   // Bodies and options of other programs: --password=…, api_key: …, "client_secret":"…"; a colon alone is also prose.
   [new RegExp(`((?:\\b|_)(?:${FIELD})=\\\\?["']?)(?!\\[redacted\\])[^\\s"',;}&\\\\]+`, 'gi'), `$1${MARK}`],
-  [new RegExp(`((?:\\b|_)(?:${FIELD})\\\\?["']?\\s?:\\s?\\\\?["']?)(?=[^\\s"',;}&\\\\]*\\d|[^\\s"',;}&\\\\]{16})[^\\s"',;}&\\\\]+`, 'gi'), `$1${MARK}`],
+  [
+    new RegExp(`((?:\\b|_)(?:${FIELD})\\\\?["']?\\s?:\\s?\\\\?["']?)(?=[^\\s"',;}&\\\\]*\\d|[^\\s"',;}&\\\\]{16})[^\\s"',;}&\\\\]+`, 'gi'),
+    `$1${MARK}`,
+  ],
   [/(:\/\/[^/\s:@"']+:)[^@\s/"']+@/g, `$1${MARK}@`],
 ];
 

@@ -73,9 +73,7 @@ export function within<T>(
       settle();
     };
     const onAbort = () => finish(() => reject(abortReason(signal!)));
-    const cancel = clock.after(ms, () =>
-      finish(() => reject(new AgentError('TIMEOUT', `${what} took longer than ${ms} ms`))),
-    );
+    const cancel = clock.after(ms, () => finish(() => reject(new AgentError('TIMEOUT', `${what} took longer than ${ms} ms`))));
     signal?.addEventListener('abort', onAbort, { once: true });
     promise.then(
       (value) => finish(() => resolve(value)),

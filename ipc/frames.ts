@@ -47,7 +47,10 @@ export class FrameDecoder {
       return false;
     }
     const header = all.subarray(0, end).toString('latin1');
-    const length = header.split('\r\n').map((line) => LENGTH.exec(line)?.[1]).find((value) => value !== undefined);
+    const length = header
+      .split('\r\n')
+      .map((line) => LENGTH.exec(line)?.[1])
+      .find((value) => value !== undefined);
     if (length === undefined) throw new AgentError('FRAME_MALFORMED', 'the frame header has no Content-Length');
     const bodyBytes = Number(length);
     if (bodyBytes > this.#maxBytes) {
@@ -88,7 +91,13 @@ function frameOf(message: Message): Buffer {
     const { id, result } = message as { id?: unknown; result?: unknown };
     if (!(thrown instanceof AgentError) || result === undefined) throw thrown;
     const { code } = thrown;
-    return encodeFrame(JSON.stringify({ jsonrpc: '2.0', id, error: { code: errorTable[code].rpc, message: `the answer is too large: ${thrown.message}`, data: { code, retry: false } } }));
+    return encodeFrame(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        error: { code: errorTable[code].rpc, message: `the answer is too large: ${thrown.message}`, data: { code, retry: false } },
+      }),
+    );
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type MessageConnection,
   ResponseError,
 } from 'vscode-jsonrpc/node';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { AgentError, errorTable, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { abortReason, within } from '../base/time.ts';
 import { FrameReader, FrameWriter } from './frames.ts';
@@ -45,11 +45,11 @@ export interface NoticeHandler {
 
 /** Binds a method to the function that serves it. */
 export function handle<P, R, I>(method: Method<P, R, I>, run: (params: P, context: CallContext) => R | Promise<R>): Handler {
-  return { method: method as unknown as Method, run: run as Handler['run'] };
+  return { method, run: run as Handler['run'] };
 }
 
 export function onNotice<P>(notice: Notice<P>, run: (params: P, link: Link) => void): NoticeHandler {
-  return { notice: notice as Notice, run: run as NoticeHandler['run'] };
+  return { notice, run: run as NoticeHandler['run'] };
 }
 
 export interface CallOptions {
@@ -251,7 +251,8 @@ export function checked<T>(schema: z.ZodType<T>, value: unknown, code: ErrorCode
   const unknownKeys = issue.code === 'unrecognized_keys' ? issue.keys : [];
   const field = [...issue.path.map(String), ...unknownKeys.slice(0, 1)].join('.');
   // Contract §8: a frame without its session has a code of its own.
-  if (code === 'BAD_REQUEST' && field === 'session_id' && (value as Record<string, unknown> | null)?.session_id === undefined) code = 'MISSING_SESSION';
+  if (code === 'BAD_REQUEST' && field === 'session_id' && (value as Record<string, unknown> | null)?.session_id === undefined)
+    code = 'MISSING_SESSION';
   const hint = unknownKeys.length ? 'client and service may be of different versions' : undefined;
   throw new AgentError(code, `${what}${field ? ` at ${field}` : ''}: ${issue.message}`, {
     field,

@@ -147,7 +147,8 @@ async function refuseIfAlive({ path, token, slot }: ServeOptions): Promise<void>
       if (code === 'ALREADY_RUNNING') throw thrown;
       // Only a refused connection proves that nobody is there; who hangs up may be leaving, or a stranger.
       if (code === 'PEER_UNREACHABLE' && (facts?.errno === 'ECONNREFUSED' || facts?.errno === 'ENOENT')) return;
-      if (code !== 'PEER_GONE' || tries >= HANG_UPS_MAX) throw new AgentError('ALREADY_RUNNING', `another process listens at ${path}`, { cause: thrown });
+      if (code !== 'PEER_GONE' || tries >= HANG_UPS_MAX)
+        throw new AgentError('ALREADY_RUNNING', `another process listens at ${path}`, { cause: thrown });
       await sleep(limits.ipc.redialMinMs);
     }
   }

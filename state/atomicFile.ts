@@ -49,7 +49,10 @@ export const writeJsonAtomic = (path: string, value: unknown, options?: WriteOpt
 export function writeError(path: string, cause: unknown): AgentError {
   const errno = errnoOf(cause);
   if (errno === 'ENOSPC' || errno === 'EDQUOT' || errno === 'EFBIG') {
-    return new AgentError('DISK_FULL', `no room to write ${path}; it keeps its old content`, { cause, fix: 'free some disk space, then repeat' });
+    return new AgentError('DISK_FULL', `no room to write ${path}; it keeps its old content`, {
+      cause,
+      fix: 'free some disk space, then repeat',
+    });
   }
   return new AgentError('HOME_UNUSABLE', `cannot write ${path} (${errno ?? String(cause)})`, {
     cause,

@@ -32,13 +32,17 @@ export function interpolate(text: string, secrets: Secrets): string {
 }
 
 /** `HOST=localhost` stands in `.env` too; hiding that word everywhere would make logs useless. */
-const isSecret = (name: string, value: string): boolean => SECRET_NAME.test(name) || (/^(?=.*\d)(?=.*[A-Za-z])[^\s/]{12,}$/.test(value) && !/\.[a-z]{2,}(:\d+)?$/i.test(value));
+const isSecret = (name: string, value: string): boolean =>
+  SECRET_NAME.test(name) || (/^(?=.*\d)(?=.*[A-Za-z])[^\s/]{12,}$/.test(value) && !/\.[a-z]{2,}(:\d+)?$/i.test(value));
 
 function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
     return parseEnv(readFileSync(path, 'utf8'));
   } catch (cause) {
     if (errnoOf(cause) === 'ENOENT') return {};
-    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, { cause, fix: `chmod 600 ${path} and own it` });
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, {
+      cause,
+      fix: `chmod 600 ${path} and own it`,
+    });
   }
 }

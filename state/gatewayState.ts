@@ -25,15 +25,15 @@ export const GatewayStateFile = z.looseObject({
   exit_reason: z.string().nullish().catch(null),
   restart_requested: z.boolean().nullish().catch(null),
   active_agents: z.number().int().min(0).nullish().catch(0),
-  platforms: z.record(z.string(), z.looseObject({ state: z.string() })).nullish().catch(null),
+  platforms: z
+    .record(z.string(), z.looseObject({ state: z.string() }))
+    .nullish()
+    .catch(null),
   updated_at: z.string().nullish().catch(null),
 });
 export type GatewayStateFile = z.infer<typeof GatewayStateFile>;
 
-export type GatewayStateRead =
-  | { kind: 'absent' }
-  | { kind: 'present'; state: GatewayStateFile }
-  | { kind: 'corrupt'; problem: string };
+export type GatewayStateRead = { kind: 'absent' } | { kind: 'present'; state: GatewayStateFile } | { kind: 'corrupt'; problem: string };
 
 export function readGatewayState(path: string): GatewayStateRead {
   try {

@@ -2,7 +2,22 @@
  * AGENT_HOME: where everything lives (contract §2). Resolves the paths of the root home and of
  * profiles, makes directories private, and keeps `run/` short enough for Unix sockets.
  */
-import { accessSync, chmodSync, constants, existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { AgentError, errnoOf } from '../base/errors.ts';
@@ -224,10 +239,14 @@ function privateDirectory(dir: string, { shared = false }: { shared?: boolean } 
     accessSync(dir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     // mkdir says EEXIST of a file in the way.
-    const why = errnoOf(cause) === 'EEXIST' || errnoOf(cause) === 'ENOTDIR' ? 'it is not a directory' : (errnoOf(cause) ?? (cause as Error).message);
+    const why =
+      errnoOf(cause) === 'EEXIST' || errnoOf(cause) === 'ENOTDIR' ? 'it is not a directory' : (errnoOf(cause) ?? (cause as Error).message);
     throw new AgentError('HOME_UNUSABLE', `cannot use ${dir}: ${why}`, {
       cause,
-      fix: errnoOf(cause) === 'ENOSPC' ? 'free some disk space' : `make it a directory that you own and can write, or set AGENT_HOME to another one`,
+      fix:
+        errnoOf(cause) === 'ENOSPC'
+          ? 'free some disk space'
+          : `make it a directory that you own and can write, or set AGENT_HOME to another one`,
     });
   }
 }

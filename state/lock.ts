@@ -65,7 +65,8 @@ async function take(path: string, holder: string, depth: number): Promise<HeldLo
       if (linkedTo(own, path)) return { record, [Symbol.dispose]: () => release(path, record.nonce) };
       const current = readLock(path);
       if (current && isSameProcess(current)) throw heldError(path, current);
-      if (depth >= CLEARING_DEPTH_MAX) throw new AgentError('LOCK_HELD', `${path} cannot be cleared`, { fix: `remove it by hand: rm ${path}` });
+      if (depth >= CLEARING_DEPTH_MAX)
+        throw new AgentError('LOCK_HELD', `${path} cannot be cleared`, { fix: `remove it by hand: rm ${path}` });
       await clearDead(path, current?.nonce, depth);
     }
   } finally {

@@ -43,7 +43,10 @@ function holds({ scope }: Pause, wanted: PauseScope): boolean {
 }
 
 /** Engages the pause; engaging again rewrites it. Errors: DISK_FULL, HOME_UNUSABLE. */
-export function engagePause(path: string, { reason, ttlMs, scope = [] }: { reason?: string | undefined; ttlMs?: number | undefined; scope?: string[] }): Pause {
+export function engagePause(
+  path: string,
+  { reason, ttlMs, scope = [] }: { reason?: string | undefined; ttlMs?: number | undefined; scope?: string[] },
+): Pause {
   const nowMs = Date.now();
   const body = {
     reason: reason ?? null,

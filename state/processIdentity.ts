@@ -13,7 +13,10 @@ export interface ProcessIdentity {
 
 /** Output of a system tool. Not needed on Linux, and 3 ms to load there: so it is loaded here. */
 const outputOf = (file: string, ...args: string[]): string =>
-  process.getBuiltinModule('node:child_process').execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  process
+    .getBuiltinModule('node:child_process')
+    .execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    .trim();
 
 let bootIdOnce: string | undefined;
 

@@ -60,7 +60,10 @@ export const createJob = method('cron.create', {
   result: z.object({ job: Job }),
 });
 
-export const listJobs = method('cron.list', { params: z.object({ all: z.boolean().default(true) }), result: z.object({ jobs: z.array(Job) }) });
+export const listJobs = method('cron.list', {
+  params: z.object({ all: z.boolean().default(true) }),
+  result: z.object({ jobs: z.array(Job) }),
+});
 export const listRuns = method('cron.runs', {
   params: z.object({ job_id: z.string().optional(), limit: z.number().int().min(1).max(1_000).default(50) }),
   result: z.object({ runs: z.array(Run) }),

@@ -39,7 +39,12 @@ export const deliveryStatus = method('delivery.status', {
 
 export const listTargets = method('delivery.targets', {
   params: z.object({}),
-  result: z.object({ targets: z.array(z.object({ target: z.string(), platform: z.string(), chat: z.string().nullable(), state: z.string() })) }),
+  result: z.object({
+    targets: z.array(z.object({ target: z.string(), platform: z.string(), chat: z.string().nullable(), state: z.string() })),
+  }),
 });
 
-export const platforms = method('gateway.platforms', { params: z.object({}), result: z.object({ platforms: z.array(PlatformState), held: z.number() }) });
+export const platforms = method('gateway.platforms', {
+  params: z.object({}),
+  result: z.object({ platforms: z.array(PlatformState), held: z.number() }),
+});

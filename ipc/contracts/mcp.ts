@@ -52,14 +52,25 @@ export const callTool = method('mcp.tools.call', {
   timeoutMs: limits.mcp.callMs + 5_000,
 });
 
-export const listServers = method('mcp.servers.list', { params: z.object({ profile: z.string().optional() }), result: z.object({ servers: z.array(ServerState) }) });
+export const listServers = method('mcp.servers.list', {
+  params: z.object({ profile: z.string().optional() }),
+  result: z.object({ servers: z.array(ServerState) }),
+});
 
 /** Connects the configured server afresh, lists its tools, and says how long it took. Errors: UNKNOWN_SERVER. */
 export const testServer = method('mcp.servers.test', {
   params: z.object({ name: z.string(), profile: z.string().optional() }),
-  result: z.object({ ok: z.boolean(), error: z.string().nullable(), ms: z.number(), tools: z.array(z.object({ name: z.string(), description: z.string() })) }),
+  result: z.object({
+    ok: z.boolean(),
+    error: z.string().nullable(),
+    ms: z.number(),
+    tools: z.array(z.object({ name: z.string(), description: z.string() })),
+  }),
   timeoutMs: limits.mcp.connectMs + 5_000,
 });
 
 /** Reads config.yaml again; servers whose settings did not change stay connected. */
-export const reload = method('mcp.reload', { params: z.object({}), result: z.object({ started: z.array(z.string()), stopped: z.array(z.string()), kept: z.array(z.string()) }) });
+export const reload = method('mcp.reload', {
+  params: z.object({}),
+  result: z.object({ started: z.array(z.string()), stopped: z.array(z.string()), kept: z.array(z.string()) }),
+});

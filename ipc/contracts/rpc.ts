@@ -86,9 +86,26 @@ export type Snapshot = z.infer<typeof Snapshot>;
 // --- events ---
 
 export const eventTypes = [
-  'gateway.ready', 'gateway.away', 'message.start', 'message.delta', 'reasoning.delta', 'message.interim', 'message.complete',
-  'tool.start', 'tool.progress', 'tool.complete', 'session_info', 'session.title', 'status.update', 'queue.updated',
-  'prompt.accepted', 'error', 'notice', 'sessions.changed', 'cron.changed', 'setup.ready',
+  'gateway.ready',
+  'gateway.away',
+  'message.start',
+  'message.delta',
+  'reasoning.delta',
+  'message.interim',
+  'message.complete',
+  'tool.start',
+  'tool.progress',
+  'tool.complete',
+  'session_info',
+  'session.title',
+  'status.update',
+  'queue.updated',
+  'prompt.accepted',
+  'error',
+  'notice',
+  'sessions.changed',
+  'cron.changed',
+  'setup.ready',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
@@ -131,8 +148,16 @@ export interface EventPayloads {
   };
   'tool.start': { tool_id: string; name: string; args: unknown };
   'tool.progress': { tool_id: string; name: string; preview: string };
-  'tool.complete': { tool_id: string; name: string; args: unknown; result: unknown; result_text: string; is_error: boolean; duration_s: number };
-  'session_info': SessionInfo;
+  'tool.complete': {
+    tool_id: string;
+    name: string;
+    args: unknown;
+    result: unknown;
+    result_text: string;
+    is_error: boolean;
+    duration_s: number;
+  };
+  session_info: SessionInfo;
   'session.title': { session_id: string; title: string };
   'status.update': { kind: string; text: string };
   'queue.updated': { queued: { id: number; text: string }[] };
@@ -164,7 +189,11 @@ export const sessionResume = rpcMethod('session.resume', {
 });
 
 export const sessionHistory = rpcMethod('session.history', {
-  params: z.strictObject({ session_id: SessionId, limit: z.number().int().min(1).max(10_000).optional(), before_id: z.number().optional() }),
+  params: z.strictObject({
+    session_id: SessionId,
+    limit: z.number().int().min(1).max(10_000).optional(),
+    before_id: z.number().optional(),
+  }),
   result: z.object({ session_id: z.string(), messages: z.array(Message) }),
 });
 
@@ -235,6 +264,16 @@ export const clientPing = rpcMethod('client.ping', { params: z.strictObject({}),
 
 /** Every method of the gateway RPC: what a relayed browser may call. */
 export const rpcMethods: readonly Method[] = [
-  sessionCreate, sessionList, sessionResume, sessionHistory, sessionInterrupt, sessionTitle, sessionDelete,
-  eventsSince, promptSubmit, configGet, setupStatus, clientPing,
-] as unknown as Method[];
+  sessionCreate,
+  sessionList,
+  sessionResume,
+  sessionHistory,
+  sessionInterrupt,
+  sessionTitle,
+  sessionDelete,
+  eventsSince,
+  promptSubmit,
+  configGet,
+  setupStatus,
+  clientPing,
+];

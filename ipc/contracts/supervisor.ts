@@ -128,7 +128,10 @@ export const receipts = method('supervisor.receipts', {
 });
 
 /** Makes a service that `agent chat` started into the full one: every boot slot is wanted. */
-export const wantAll = method('supervisor.want_all', { params: z.object({ demo: z.boolean().optional() }), result: z.object({ changed: z.boolean() }) });
+export const wantAll = method('supervisor.want_all', {
+  params: z.object({ demo: z.boolean().optional() }),
+  result: z.object({ changed: z.boolean() }),
+});
 
 /** Resolves when every wanted slot is ready, or says which are not when `timeout_ms` has passed. */
 export const waitReady = method('supervisor.wait_ready', {

@@ -118,7 +118,9 @@ class Broker {
   async #call(params: ParamsOf<typeof callTool>, signal: AbortSignal): Promise<ResultOf<typeof callTool>> {
     if (this.#draining) throw new AgentError('DRAINING', 'the MCP broker is leaving', { fix: 'repeat the call: the next broker takes it' });
     if (this.running.size >= limits.mcp.callsMax) {
-      throw new AgentError('QUEUE_FULL', `${this.running.size} MCP calls are in flight, as many as the broker takes`, { retryAfterMs: 1_000 });
+      throw new AgentError('QUEUE_FULL', `${this.running.size} MCP calls are in flight, as many as the broker takes`, {
+        retryAfterMs: 1_000,
+      });
     }
     const ticket = {};
     this.running.set(ticket, params.name ?? `${params.server}/${params.tool}`);
@@ -150,10 +152,16 @@ class Broker {
     if (name === undefined && (server === undefined || tool === undefined)) {
       throw new AgentError('INVALID_PARAMS', 'mcp.tools.call needs a name, or a server and a tool', { field: 'name' });
     }
-    const find = () => [...this.#names(profile)].find(([full, found]) => (name === undefined ? found.server === server && found.info.tool === tool : full === name));
+    const find = () =>
+      [...this.#names(profile)].find(([full, found]) =>
+        name === undefined ? found.server === server && found.info.tool === tool : full === name,
+      );
     let found = find();
     if (!found) {
-      const candidates = name === undefined ? [this.fleet.server(server!, profile)] : this.fleet.servers(profile).filter(({ configured }) => name.startsWith(serverPrefix(configured.name)));
+      const candidates =
+        name === undefined
+          ? [this.fleet.server(server!, profile)]
+          : this.fleet.servers(profile).filter(({ configured }) => name.startsWith(serverPrefix(configured.name)));
       for (const candidate of candidates) await usable(candidate).use(signal);
       found = find();
     }
@@ -177,7 +185,11 @@ class Broker {
     const parts = { name, settings: configured.settings, log: log.child(`mcp.${name}`), store: this.#store, version: release.version };
     const none = () => {};
     try {
-      const server = await openServer(parts, { onToolsChanged: none, onTrouble: none, onClosed: none }, AbortSignal.any([signal, this.#giveUp.signal]));
+      const server = await openServer(
+        parts,
+        { onToolsChanged: none, onTrouble: none, onClosed: none },
+        AbortSignal.any([signal, this.#giveUp.signal]),
+      );
       await server.stop();
       return { ok: true, error: null, ms: ms(), tools: server.tools.map(({ tool, description }) => ({ name: tool, description })) };
     } catch (thrown) {
@@ -213,9 +225,13 @@ interface Target {
 function usable({ configured, connection }: FleetServer): Connection {
   if (connection) return connection;
   if (!configured.enabled) {
-    throw new AgentError('MCP_FAILED', `${configured.name} is disabled`, { fix: `agent config set mcp_servers.${configured.name}.enabled true` });
+    throw new AgentError('MCP_FAILED', `${configured.name} is disabled`, {
+      fix: `agent config set mcp_servers.${configured.name}.enabled true`,
+    });
   }
-  throw new AgentError('MCP_FAILED', configured.problem ?? `${configured.name} is not usable`, { fix: 'correct it in config.yaml (agent config edit)' });
+  throw new AgentError('MCP_FAILED', configured.problem ?? `${configured.name} is not usable`, {
+    fix: 'correct it in config.yaml (agent config edit)',
+  });
 }
 
 function stateOf({ configured, connection }: FleetServer): ServerState {

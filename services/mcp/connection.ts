@@ -251,6 +251,8 @@ export class Connection implements AsyncDisposable {
         fix: `raise mcp_servers.${this.name}.timeout (seconds) if it needs longer`,
       });
     }
-    return thrown.code === 'MCP_FAILED' ? new AgentError('MCP_FAILED', `${this.name}: ${tool}: ${thrown.message}`, { cause: thrown }) : thrown;
+    return thrown.code === 'MCP_FAILED'
+      ? new AgentError('MCP_FAILED', `${this.name}: ${tool}: ${thrown.message}`, { cause: thrown })
+      : thrown;
   }
 }

@@ -62,7 +62,12 @@ export async function openServer(parts: ConnectorParts, hooks: ConnectorHooks, s
   }
 }
 
-function describe(error: AgentError, { name, settings }: ConnectorParts, ending: string | undefined, lastWords: string | undefined): AgentError {
+function describe(
+  error: AgentError,
+  { name, settings }: ConnectorParts,
+  ending: string | undefined,
+  lastWords: string | undefined,
+): AgentError {
   const where = settings.transport === 'stdio' ? `"${settings.command}"` : new URL(settings.url).origin;
   const what =
     error.code === 'TIMEOUT'

@@ -123,7 +123,14 @@ export class Fleet implements AsyncDisposable {
       if (!settings || this.#connections.has(key)) continue;
       const { log, release } = this.#context;
       const before = this.#ending.get(name);
-      const parts = { name, settings, log: log.child(`mcp.${name}`), store: this.#store, version: release.version, onChange: this.#onChange };
+      const parts = {
+        name,
+        settings,
+        log: log.child(`mcp.${name}`),
+        store: this.#store,
+        version: release.version,
+        onChange: this.#onChange,
+      };
       this.#connections.set(key, new Connection(before ? { ...parts, after: () => this.#end(before) } : parts));
     }
   }
@@ -136,12 +143,15 @@ export class Fleet implements AsyncDisposable {
 
   async #allEnded(): Promise<void> {
     const ends = await Promise.allSettled([...this.#ending.values()].map((connection) => this.#end(connection)));
-    for (const end of ends) if (end.status === 'rejected') this.#context.log.error(`a server could not be stopped: ${messageOf(end.reason)}`);
+    for (const end of ends)
+      if (end.status === 'rejected') this.#context.log.error(`a server could not be stopped: ${messageOf(end.reason)}`);
   }
 
   #keysByName(): Map<string, string> {
     const entries = [...this.#profiles].flatMap(([profile, { servers }]) =>
-      servers.filter(({ settings }) => settings).map(({ name, key }) => [profile === DEFAULT_PROFILE ? name : `${name}@${profile}`, key] as const),
+      servers
+        .filter(({ settings }) => settings)
+        .map(({ name, key }) => [profile === DEFAULT_PROFILE ? name : `${name}@${profile}`, key] as const),
     );
     return new Map(entries);
   }

@@ -75,11 +75,11 @@ export async function openHttpSession({ transport: kind, url, headers }: HttpSet
   const init = { requestInit: { headers } };
   if (kind === 'sse') {
     const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
-    return openSession(new SSEClientTransport(new URL(url), init) as Transport, options);
+    return openSession(new SSEClientTransport(new URL(url), init), options);
   }
   const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
   const transport = new StreamableHTTPClientTransport(new URL(url), init);
-  const session = await openSession(transport as Transport, options);
+  const session = await openSession(transport, options);
   return {
     ...session,
     async close() {

@@ -101,7 +101,10 @@ export class StdioChild {
   /** What it said last that tells most, for an error message; empty when it said nothing. */
   get lastWords(): string {
     // A stack trace ends with anything but its message.
-    return this.#garbage || (this.#lastLines.find((line) => /\berror\b|cannot|not found|denied|refused|invalid/i.test(line)) ?? this.#lastLines.at(-1) ?? '');
+    return (
+      this.#garbage ||
+      (this.#lastLines.find((line) => /\berror\b|cannot|not found|denied|refused|invalid/i.test(line)) ?? this.#lastLines.at(-1) ?? '')
+    );
   }
 
   /** Remembers output that is not MCP as its last words. */
@@ -113,7 +116,8 @@ export class StdioChild {
   async send(line: string): Promise<void> {
     const { stdin } = this.#child;
     if (!stdin.writable) throw new AgentError('MCP_FAILED', 'the server is gone');
-    if (stdin.writableLength > limits.mcp.messageMaxBytes) throw new AgentError('MCP_FAILED', 'the server does not read its standard input');
+    if (stdin.writableLength > limits.mcp.messageMaxBytes)
+      throw new AgentError('MCP_FAILED', 'the server does not read its standard input');
     stdin.write(`${line}\n`);
   }
 
@@ -147,11 +151,18 @@ function startError(name: string, { command, cwd }: StdioSettings, cause: unknow
     });
   }
   const place = isAbsolute(command) ? 'is not there' : 'is not on the PATH of the service';
-  return new AgentError('MCP_FAILED', `${name}: the command "${command}" ${errno === 'ENOENT' ? place : `cannot be started (${errno ?? messageOf(cause)})`}`, {
-    cause,
-    fix: errno === 'EACCES' ? `make it executable: chmod +x ${command}` : `install it, or write its full path in mcp_servers.${name}.command`,
-    facts: { permanent: errno === 'ENOENT' || errno === 'EACCES' },
-  });
+  return new AgentError(
+    'MCP_FAILED',
+    `${name}: the command "${command}" ${errno === 'ENOENT' ? place : `cannot be started (${errno ?? messageOf(cause)})`}`,
+    {
+      cause,
+      fix:
+        errno === 'EACCES'
+          ? `make it executable: chmod +x ${command}`
+          : `install it, or write its full path in mcp_servers.${name}.command`,
+      facts: { permanent: errno === 'ENOENT' || errno === 'EACCES' },
+    },
+  );
 }
 
 function isThere(path: string): boolean {
@@ -170,7 +181,8 @@ function limitedLog(name: string, log: Logger): (line: string) => void {
   return (line) => {
     const nowMs = performance.now();
     if (nowMs - windowStartMs > 60_000) {
-      if (lines > limits.mcp.stderrLinesPerMinute) log.warn(`${name}: ${lines - limits.mcp.stderrLinesPerMinute} lines of its stderr left out`);
+      if (lines > limits.mcp.stderrLinesPerMinute)
+        log.warn(`${name}: ${lines - limits.mcp.stderrLinesPerMinute} lines of its stderr left out`);
       windowStartMs = nowMs;
       lines = 0;
     }

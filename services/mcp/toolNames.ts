@@ -23,7 +23,8 @@ export function nameTools<T extends ToolOrigin>(tools: readonly T[]): Map<string
   );
   const named = new Map<string, T>();
   for (const [name, group] of groups) {
-    const owner = group.length === 1 ? group[0] : group.find((tool) => clean(tool.tool) === tool.tool && clean(tool.server) === tool.server);
+    const owner =
+      group.length === 1 ? group[0] : group.find((tool) => clean(tool.tool) === tool.tool && clean(tool.server) === tool.server);
     for (const tool of group) {
       const short = name.length <= limits.mcp.toolNameMaxChars;
       named.set(tool === owner && short ? name : hashed(name, tool), tool);

@@ -87,12 +87,16 @@ function asWritten(document: Document.Parsed, wanted: KeyPath, dotted: string): 
     const parent: unknown = keys.length === 0 ? document.contents : document.getIn(keys, true);
     const where = keys.join('.');
     if (isAlias(parent)) {
-      throw new AgentError('CONFIG_KEY', `"${where}" is only another name (*${parent.source}) of a value written elsewhere`, { fix: 'change it where it is written, or edit the file: agent config edit' });
+      throw new AgentError('CONFIG_KEY', `"${where}" is only another name (*${parent.source}) of a value written elsewhere`, {
+        fix: 'change it where it is written, or edit the file: agent config edit',
+      });
     }
     if (isSeq(parent)) {
       const index = Number(key);
       if (!Number.isInteger(index) || index > parent.items.length) {
-        throw new AgentError('CONFIG_KEY', `"${where}" is a list of ${parent.items.length} entries`, { fix: `write ${where}[0] to ${where}[${parent.items.length}]` });
+        throw new AgentError('CONFIG_KEY', `"${where}" is a list of ${parent.items.length} entries`, {
+          fix: `write ${where}[0] to ${where}[${parent.items.length}]`,
+        });
       }
       keys.push(index);
       continue;
@@ -108,7 +112,8 @@ function setIn(document: Document.Parsed, keys: KeyPath, value: unknown): void {
   // A scalar or null on the way is replaced by a map: `model:` with nothing after it is common.
   for (let depth = 1; depth < keys.length; depth++) {
     const node: unknown = document.getIn(keys.slice(0, depth), true);
-    if (isScalar(node) || node === null) document.setIn(keys.slice(0, depth), document.createNode(typeof keys[depth] === 'number' ? [] : {}));
+    if (isScalar(node) || node === null)
+      document.setIn(keys.slice(0, depth), document.createNode(typeof keys[depth] === 'number' ? [] : {}));
   }
   const existing: unknown = document.getIn(keys, true);
   if (isScalar(existing) && (typeof value !== 'object' || value === null)) existing.value = value;
@@ -124,13 +129,18 @@ function refuseShadowing(document: Document.Parsed, keys: KeyPath, dotted: strin
       const literal = keys.slice(depth, end).join('.');
       if (!parent.has(literal)) continue;
       const escaped = [...keys.slice(0, depth), literal, ...keys.slice(end)].map((key) => String(key).replace(/[.\\]/g, '\\$&')).join('.');
-      throw new AgentError('CONFIG_KEY', `"${dotted}" would create a key beside the existing "${literal}"`, { fix: `write it as ${escaped}` });
+      throw new AgentError('CONFIG_KEY', `"${dotted}" would create a key beside the existing "${literal}"`, {
+        fix: `write it as ${escaped}`,
+      });
     }
   }
 }
 
 function badKey(dotted: string): AgentError {
-  return new AgentError('CONFIG_KEY', `"${dotted}" is not a key`, { fix: 'write names separated by dots, for example model.default; a backslash makes a dot part of a name' });
+  return new AgentError('CONFIG_KEY', `"${dotted}" is not a key`, {
+    fix: 'write names separated by dots, for example model.default; a backslash makes a dot part of a name',
+  });
 }
 
-const plain = (value: unknown): unknown => (value && typeof value === 'object' && 'toJSON' in value ? (value as { toJSON(): unknown }).toJSON() : value);
+const plain = (value: unknown): unknown =>
+  value && typeof value === 'object' && 'toJSON' in value ? (value as { toJSON(): unknown }).toJSON() : value;

@@ -48,7 +48,13 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
   const issue = deepest(parsed.error.issues[0]! as unknown as Issue);
   const key = issue.path.map(String).join('.');
-  throw invalid({ path, ...positionOf(document, issue.path, counter), key, message: `${key || 'the file'}: ${issue.message}`, fix: fixOf(key, issue) });
+  throw invalid({
+    path,
+    ...positionOf(document, issue.path, counter),
+    key,
+    message: `${key || 'the file'}: ${issue.message}`,
+    fix: fixOf(key, issue),
+  });
 }
 
 /** The whole file as plain values, unchecked. Errors: CONFIG_INVALID, HOME_UNUSABLE. */
@@ -60,7 +66,14 @@ function plainValue(document: Document.Parsed, path: string): Record<string, unk
   try {
     value = (document.toJS({ maxAliasCount: limits.state.yamlAliasesMax }) ?? {}) as Record<string, unknown>;
   } catch (thrown) {
-    throw invalid({ path, line: 1, column: 1, key: '', message: messageOf(thrown), fix: `use fewer than ${limits.state.yamlAliasesMax} aliases (*name)` });
+    throw invalid({
+      path,
+      line: 1,
+      column: 1,
+      key: '',
+      message: messageOf(thrown),
+      fix: `use fewer than ${limits.state.yamlAliasesMax} aliases (*name)`,
+    });
   }
   return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null));
 }
@@ -71,11 +84,25 @@ export function parseYaml(text: string, path: string, counter = new LineCounter(
   const error = document.errors[0];
   if (error) {
     const { line, col } = counter.linePos(error.pos[0]);
-    throw invalid({ path, line, column: col, key: '', message: error.message, fix: 'correct the YAML at this place; `agent config check` reads it again' });
+    throw invalid({
+      path,
+      line,
+      column: col,
+      key: '',
+      message: error.message,
+      fix: 'correct the YAML at this place; `agent config check` reads it again',
+    });
   }
   const { contents } = document;
   if (contents !== null && !isMap(contents) && !(isScalar(contents) && contents.value === null)) {
-    throw invalid({ path, line: 1, column: 1, key: '', message: 'the file is not a map of keys', fix: 'write keys and values, for example `model: { default: gpt-5 }`' });
+    throw invalid({
+      path,
+      line: 1,
+      column: 1,
+      key: '',
+      message: 'the file is not a map of keys',
+      fix: 'write keys and values, for example `model: { default: gpt-5 }`',
+    });
   }
   return document;
 }
@@ -85,7 +112,14 @@ function parseAny(text: string, path: string, lineCounter: LineCounter): Documen
   try {
     return parseDocument(text, { lineCounter, prettyErrors: false });
   } catch (thrown) {
-    throw invalid({ path, line: 1, column: 1, key: '', message: `it cannot be read as YAML (${messageOf(thrown)})`, fix: 'look for brackets or indentation that go on for ever' });
+    throw invalid({
+      path,
+      line: 1,
+      column: 1,
+      key: '',
+      message: `it cannot be read as YAML (${messageOf(thrown)})`,
+      fix: 'look for brackets or indentation that go on for ever',
+    });
   }
 }
 
@@ -94,13 +128,23 @@ export function readText(path: string): string {
   try {
     const size = statSync(path).size;
     if (size > limits.state.configMaxBytes) {
-      throw invalid({ path, line: 1, column: 1, key: '', message: `the file has ${size} bytes`, fix: `keep it under ${limits.state.configMaxBytes} bytes` });
+      throw invalid({
+        path,
+        line: 1,
+        column: 1,
+        key: '',
+        message: `the file has ${size} bytes`,
+        fix: `keep it under ${limits.state.configMaxBytes} bytes`,
+      });
     }
     return readFileSync(path, 'utf8');
   } catch (cause) {
     if (errnoOf(cause) === 'ENOENT') return '';
     if (cause instanceof AgentError) throw cause;
-    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, { cause, fix: 'check its owner and permissions' });
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, {
+      cause,
+      fix: 'check its owner and permissions',
+    });
   }
 }
 
@@ -163,7 +207,13 @@ function fixOf(key: string, issue: Issue): string {
 const articled = (type: string): string =>
   type.includes(' ')
     ? type
-    : ({ record: 'a map of names', object: 'a map of keys', array: 'a list, for example [a, b]', boolean: 'true or false', int: 'a whole number' })[type] ?? `a ${type}`;
+    : ({
+        record: 'a map of names',
+        object: 'a map of keys',
+        array: 'a list, for example [a, b]',
+        boolean: 'true or false',
+        int: 'a whole number',
+      }[type] ?? `a ${type}`);
 
 function positionOf(document: Document.Parsed, path: (string | number)[], counter: LineCounter): { line: number; column: number } {
   for (let depth = path.length; depth >= 0; depth--) {

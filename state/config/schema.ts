@@ -83,13 +83,22 @@ export const Config = z.looseObject({
   platforms: z.record(z.string(), PlatformConfig).optional(),
   mcp_servers: z.record(z.string(), McpServerConfig).optional(),
   cron: z
-    .looseObject({ catch_up_missed: z.boolean().optional(), max_parallel_jobs: z.number().int().min(1).optional(), script_timeout_seconds: z.number().positive().optional(), wrap_response: z.boolean().optional() })
+    .looseObject({
+      catch_up_missed: z.boolean().optional(),
+      max_parallel_jobs: z.number().int().min(1).optional(),
+      script_timeout_seconds: z.number().positive().optional(),
+      wrap_response: z.boolean().optional(),
+    })
     .optional(),
   logging: z.looseObject({ level: z.enum(levels).optional() }).optional(),
-  services: z.record(z.string(), z.looseObject({ command: z.string(), args: Names.optional(), enabled: z.boolean().optional() })).optional(),
+  services: z
+    .record(z.string(), z.looseObject({ command: z.string(), args: Names.optional(), enabled: z.boolean().optional() }))
+    .optional(),
   supervisor: z
     .looseObject({
-      restart: z.looseObject({ base_ms: PositiveMs.optional(), max_ms: PositiveMs.optional(), healthy_ms: PositiveMs.optional() }).optional(),
+      restart: z
+        .looseObject({ base_ms: PositiveMs.optional(), max_ms: PositiveMs.optional(), healthy_ms: PositiveMs.optional() })
+        .optional(),
       liveness: z.looseObject({ suspect_ms: PositiveMs.optional(), kill_ms: PositiveMs.optional() }).optional(),
       workers: z.record(z.string(), WorkerConfig).optional(),
     })
@@ -100,7 +109,27 @@ export type Config = z.infer<typeof Config>;
 
 /** Top-level keys that other parts of the product define or reserve; anything else is warned about once. */
 export const reservedKeys: ReadonlySet<string> = new Set([
-  'auxiliary', 'delegation', 'model_catalog', 'model_aliases', 'portal', 'connections', 'memory', 'updates', 'telemetry',
-  'compression', 'sessions', 'skills', 'toolsets', 'gateway', 'terminal', 'quick_commands', 'fallback_providers', 'tools',
-  'web', 'personalities', 'desktop', 'database', '_config_version',
+  'auxiliary',
+  'delegation',
+  'model_catalog',
+  'model_aliases',
+  'portal',
+  'connections',
+  'memory',
+  'updates',
+  'telemetry',
+  'compression',
+  'sessions',
+  'skills',
+  'toolsets',
+  'gateway',
+  'terminal',
+  'quick_commands',
+  'fallback_providers',
+  'tools',
+  'web',
+  'personalities',
+  'desktop',
+  'database',
+  '_config_version',
 ]);

@@ -47,7 +47,8 @@ export function openStore(path: string, schema: Schema): Db {
 
 /** Someone else's store, for looking. Errors: as openStore, and NOT_FOUND when there is none yet. */
 export function openReadOnly(path: string): Db {
-  if (!existsSync(path)) throw new AgentError('NOT_FOUND', `there is no ${path} yet`, { fix: 'it is made when the worker that owns it first runs' });
+  if (!existsSync(path))
+    throw new AgentError('NOT_FOUND', `there is no ${path} yet`, { fix: 'it is made when the worker that owns it first runs' });
   try {
     return new Database(path, { readonly: true, fileMustExist: true, timeout: limits.state.busyMs });
   } catch (thrown) {
@@ -81,7 +82,10 @@ export function storeError(path: string, thrown: unknown): unknown {
     return new AgentError('DISK_FULL', `no room to write ${path}`, { cause: thrown, fix: 'free some disk space, then repeat' });
   }
   if (code.startsWith('SQLITE_') || errnoOf(thrown)) {
-    return new AgentError('HOME_UNUSABLE', `cannot open ${path}: ${messageOf(thrown)}`, { cause: thrown, fix: 'check its owner and permissions' });
+    return new AgentError('HOME_UNUSABLE', `cannot open ${path}: ${messageOf(thrown)}`, {
+      cause: thrown,
+      fix: 'check its owner and permissions',
+    });
   }
   return thrown;
 }

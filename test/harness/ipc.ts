@@ -44,7 +44,15 @@ export async function testSocket(options: Partial<ServeOptions> = {}): Promise<T
   const { path } = place;
   const aborted: unknown[] = [];
   const waiting = deferred<void>();
-  const server = await serve({ path, slot: 'test', token, code: 'c', nonce: 'n', handlers: handlers(aborted, () => waiting.resolve()), ...options });
+  const server = await serve({
+    path,
+    slot: 'test',
+    token,
+    code: 'c',
+    nonce: 'n',
+    handlers: handlers(aborted, () => waiting.resolve()),
+    ...options,
+  });
   return {
     path,
     server,
@@ -94,7 +102,9 @@ export async function rawPeer(path: string): Promise<RawPeer> {
   socket.on('error', () => {});
   const decoder = new FrameDecoder();
   const received: RawPeer['received'] = [];
-  socket.on('data', (chunk) => received.push(...decoder.push(chunk).map((body) => JSON.parse(body.toString()) as RawPeer['received'][number])));
+  socket.on('data', (chunk) =>
+    received.push(...decoder.push(chunk).map((body) => JSON.parse(body.toString()) as RawPeer['received'][number])),
+  );
   return {
     socket,
     received,

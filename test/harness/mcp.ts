@@ -28,7 +28,10 @@ export interface TestBroker extends AsyncDisposable {
   reload(): Promise<{ started: string[]; stopped: string[]; kept: string[] }>;
 }
 
-export async function startTestBroker(servers: Record<string, object>, { home = testHome(), env = '' }: { home?: TestHome; env?: string } = {}): Promise<TestBroker> {
+export async function startTestBroker(
+  servers: Record<string, object>,
+  { home = testHome(), env = '' }: { home?: TestHome; env?: string } = {},
+): Promise<TestBroker> {
   const configure = (entries: Record<string, object>) => void home.write('config.yaml', JSON.stringify({ mcp_servers: entries }));
   configure(servers);
   if (env) home.write('.env', env);

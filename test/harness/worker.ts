@@ -28,7 +28,11 @@ export interface StartOptions {
   ready?: boolean;
 }
 
-export async function startWorker(home: Home, kind: string, { env = {}, demo = false, profile, ready = true }: StartOptions = {}): Promise<TestWorker> {
+export async function startWorker(
+  home: Home,
+  kind: string,
+  { env = {}, demo = false, profile, ready = true }: StartOptions = {},
+): Promise<TestWorker> {
   const slot = profile ? `${kind}@${profile}` : kind;
   const child = spawn(process.execPath, [join(projectRoot, 'services', kind, 'main.ts')], {
     detached: true,
@@ -43,7 +47,7 @@ export async function startWorker(home: Home, kind: string, { env = {}, demo = f
     },
   });
   let output = '';
-  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   const worker: TestWorker = {
     child,

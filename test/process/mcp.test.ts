@@ -45,13 +45,22 @@ t.test('an HTTP server that was restarted has forgotten the session: the call go
 
 t.test('a server sees its own env, with secrets filled in, and none of the service', async (t) => {
   await using broker = await startTestBroker(
-    { env: node(fixture('answersHuge'), { args: [fixture('answersHuge'), '${SECRET_OF_MINE}'], env: { API: '${SECRET_OF_MINE}', ABSENT: '${NOT_SET}' } }) },
+    {
+      env: node(fixture('answersHuge'), {
+        args: [fixture('answersHuge'), '${SECRET_OF_MINE}'],
+        env: { API: '${SECRET_OF_MINE}', ABSENT: '${NOT_SET}' },
+      }),
+    },
     { env: 'SECRET_OF_MINE=s3cr3t-value-1\nOTHER_SECRET=other-value-2\n' },
   );
   const seen = JSON.parse((await broker.call({ server: 'env', tool: 'env' })).text) as Record<string, string>;
   t.match(seen, { API: 's3cr3t-value-1', ABSENT: '${NOT_SET}', HOME: broker.home.root });
   t.notOk('UNRELATED_SECRET' in seen || 'OTHER_SECRET' in seen || 'AGENT_HOME' in seen, 'nothing else is inherited');
-  t.same(JSON.parse((await broker.call({ server: 'env', tool: 'args' })).text), ['${SECRET_OF_MINE}'], 'a secret never stands in an argument list');
+  t.same(
+    JSON.parse((await broker.call({ server: 'env', tool: 'args' })).text),
+    ['${SECRET_OF_MINE}'],
+    'a secret never stands in an argument list',
+  );
 });
 
 t.test('results: huge ones are cut in the middle, tool errors are results, protocol errors are MCP_FAILED', async (t) => {
@@ -86,9 +95,12 @@ t.test('a cancelled call is cancelled at the server; a call over its limit too',
 });
 
 t.test('callers share a server; equal settings of two profiles share it too', async (t) => {
-  const home = testHome({ 'profiles/work/SOUL.md': '', 'profiles/work/config.yaml': JSON.stringify({ mcp_servers: { other: node(fixture('crashesMidCall')) } }) });
+  const home = testHome({
+    'profiles/work/SOUL.md': '',
+    'profiles/work/config.yaml': JSON.stringify({ mcp_servers: { other: node(fixture('crashesMidCall')) } }),
+  });
   await using broker = await startTestBroker({ s: node(fixture('crashesMidCall')) }, { home });
-  await using second = await broker.worker.dial();
+  using second = await broker.worker.dial();
   const pids = await Promise.all([
     broker.call({ server: 's', tool: 'pid' }),
     broker.call({ server: 's', tool: 'pid' }),
@@ -108,14 +120,26 @@ t.test('list_changed: the tools and the version of the list follow', async (t) =
 });
 
 t.test('config.yaml changes: unchanged servers keep their process, others are gone before the answer', async (t) => {
-  await using broker = await startTestBroker({ kept: node(fixture('printsGarbage')), changed: node(fixture('printsGarbage'), { env: { A: '1' } }), removed: node(fixture('ignoresSigterm')) });
+  await using broker = await startTestBroker({
+    kept: node(fixture('printsGarbage')),
+    changed: node(fixture('printsGarbage'), { env: { A: '1' } }),
+    removed: node(fixture('ignoresSigterm')),
+  });
   await broker.tools();
   const pid = async (name: string) => (await broker.state(name))?.pid;
   const [kept, changed] = [await pid('kept'), await pid('changed')];
   const family = JSON.parse((await broker.call({ server: 'removed', tool: 'family' })).text) as number[];
-  broker.configure({ kept: node(fixture('printsGarbage')), changed: node(fixture('printsGarbage'), { env: { A: '2' } }), added: node(fixture('changesTools')) });
+  broker.configure({
+    kept: node(fixture('printsGarbage')),
+    changed: node(fixture('printsGarbage'), { env: { A: '2' } }),
+    added: node(fixture('changesTools')),
+  });
   t.same(await broker.reload(), { started: ['changed', 'added'], stopped: ['changed', 'removed'], kept: ['kept'] });
-  t.same([...family, changed].map((p) => startTimeOf(p!)), [undefined, undefined, undefined, undefined], 'grandchildren too, also one that left the group');
+  t.same(
+    [...family, changed].map((p) => startTimeOf(p!)),
+    [undefined, undefined, undefined, undefined],
+    'grandchildren too, also one that left the group',
+  );
   t.same(await broker.tools(), ['mcp__added__grow', 'mcp__changed__hi', 'mcp__kept__hi']);
   t.equal(await pid('kept'), kept);
   broker.configure({ kept: node(fixture('printsGarbage')) });
@@ -148,7 +172,12 @@ t.test('drain: new calls are refused, a running one finishes', async (t) => {
   const running = broker.call({ server: 's', tool: 'finish' });
   await until('it runs', () => readFileSync(seen, 'utf8').includes('call'));
   const drained = broker.link.call(drain, { deadline_ms: 5_000 });
-  await until('new calls are refused', () => broker.call({ server: 's', tool: 'finish' }).then(() => false, (thrown) => thrown.code === 'DRAINING'));
+  await until('new calls are refused', () =>
+    broker.call({ server: 's', tool: 'finish' }).then(
+      () => false,
+      (thrown) => thrown.code === 'DRAINING',
+    ),
+  );
   t.match(await running, { text: 'finished' });
   t.match(await drained, { interrupted: 0 });
 });

@@ -29,7 +29,10 @@ t.test('a server that dies in a call: MCP_FAILED, the call is not repeated, the 
   const calls = home.write('calls', '');
   await using broker = await startTestBroker({ s: node(fixture('crashesMidCall'), { env: { CALLS: calls } }) }, { home });
   const before = (await broker.call({ server: 's', tool: 'pid' })).text;
-  await t.rejects(broker.call({ server: 's', tool: 'crash' }), { code: 'MCP_FAILED', message: 's ended with exit code 3 while crash ran; the call was not repeated' });
+  await t.rejects(broker.call({ server: 's', tool: 'crash' }), {
+    code: 'MCP_FAILED',
+    message: 's ended with exit code 3 while crash ran; the call was not repeated',
+  });
   t.not((await broker.call({ server: 's', tool: 'pid' })).text, before, 'by a new process');
   t.equal(readFileSync(calls, 'utf8'), 'crash\n');
   t.match(readFileSync(`${broker.home.logs}/mcp.log`, 'utf8'), /"component":"mcp.s".*about to fall over/, 'its stderr is in the log');
@@ -48,14 +51,20 @@ t.test('a server killed while idle comes back by itself', async (t) => {
 });
 
 t.test('a server that never answers the handshake is given up in time, with its last words', async (t) => {
-  await using broker = await startTestBroker({ s: node(fixture('neverAnswers'), { connect_timeout: 0.6 }), good: node(fixture('changesTools')) });
+  await using broker = await startTestBroker({
+    s: node(fixture('neverAnswers'), { connect_timeout: 0.6 }),
+    good: node(fixture('changesTools')),
+  });
   t.same(await broker.tools(), ['mcp__good__grow'], 'the others are there');
   const { ok, error } = await broker.test('s');
   t.match({ ok, error }, { ok: false, error: /did not finish the MCP handshake within 0.6 s; its last words: listening, but that is all/ });
 });
 
 t.test('garbage on stdout is survived; nothing but garbage is named in the error', async (t) => {
-  await using broker = await startTestBroker({ s: node(fixture('printsGarbage')), only: node(fixture('printsGarbage'), { env: { ONLY: '1' }, connect_timeout: 0.6 }) });
+  await using broker = await startTestBroker({
+    s: node(fixture('printsGarbage')),
+    only: node(fixture('printsGarbage'), { env: { ONLY: '1' }, connect_timeout: 0.6 }),
+  });
   t.match(await broker.call({ server: 's', tool: 'hi' }), { text: 'hello' });
   t.match(await broker.test('only'), { ok: false, error: /it printed on stdout, where only MCP messages belong: \{"half"/ });
 });
@@ -65,10 +74,16 @@ t.test('leaving: a server that ignores SIGTERM is killed with its grandchildren,
   {
     await using broker = await startTestBroker({ s: node(fixture('ignoresSigterm')) });
     family.push(...(JSON.parse((await broker.call({ server: 's', tool: 'family' })).text) as number[]));
-    t.same(family.map((pid) => startTimeOf(pid) !== undefined), [true, true, true]);
+    t.same(
+      family.map((pid) => startTimeOf(pid) !== undefined),
+      [true, true, true],
+    );
     t.match(await broker.worker.kill('SIGTERM'), { code: 0 });
   }
-  t.same(family.map((pid) => startTimeOf(pid)), [undefined, undefined, undefined]);
+  t.same(
+    family.map((pid) => startTimeOf(pid)),
+    [undefined, undefined, undefined],
+  );
 });
 
 t.test('a broker killed by SIGKILL: the next one ends what it left behind before it starts its own', async (t) => {
@@ -77,15 +92,25 @@ t.test('a broker killed by SIGKILL: the next one ends what it left behind before
   const first = await startTestBroker(servers, { home });
   const family = JSON.parse((await first.call({ server: 's', tool: 'family' })).text) as number[];
   await first.worker.kill('SIGKILL');
-  t.same(family.map((pid) => startTimeOf(pid) !== undefined), [true, true, true], 'such a server outlives its broker');
+  t.same(
+    family.map((pid) => startTimeOf(pid) !== undefined),
+    [true, true, true],
+    'such a server outlives its broker',
+  );
   await using second = await startTestBroker(servers, { home });
-  t.same(family.map((pid) => startTimeOf(pid)), [undefined, undefined, undefined]);
+  t.same(
+    family.map((pid) => startTimeOf(pid)),
+    [undefined, undefined, undefined],
+  );
   t.match(await second.call({ server: 's', tool: 'family' }), { is_error: false });
 });
 
 t.test('a secret in the answer of a server or its stderr does not reach the log', async (t) => {
-  const loud = "process.stderr.write(`my key is ${process.env.API}\\n`); process.exit(1)";
-  await using broker = await startTestBroker({ s: { command: process.execPath, args: ['-e', loud], env: { API: '${MY_API_KEY}' } } }, { env: 'MY_API_KEY=top-secret-value-42\n' });
+  const loud = 'process.stderr.write(`my key is ${process.env.API}\\n`); process.exit(1)';
+  await using broker = await startTestBroker(
+    { s: { command: process.execPath, args: ['-e', loud], env: { API: '${MY_API_KEY}' } } },
+    { env: 'MY_API_KEY=top-secret-value-42\n' },
+  );
   t.match(await broker.test('s'), { ok: false, error: /ended with exit code 1/ });
   const log = readFileSync(`${broker.home.logs}/mcp.log`, 'utf8');
   t.match(log, /my key is \[redacted\]/);

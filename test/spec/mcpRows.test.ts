@@ -13,5 +13,6 @@ t.test('svc.7 MCP client: connects to configured MCP servers', async (t) => {
     ['mcp__local__echo', 'mcp__remote__echo', 'mcp__off__echo'].map((name) => tools.includes(name)),
     [true, true, false],
   );
-  for (const server of ['local', 'remote']) t.match(await broker.call({ name: `mcp__${server}__echo`, args: { message: 'hi' } }), { text: 'Echo: hi' });
+  for (const server of ['local', 'remote'])
+    t.match(await broker.call({ name: `mcp__${server}__echo`, args: { message: 'hi' } }), { text: 'Echo: hi' });
 });

@@ -15,7 +15,9 @@ interface Said {
 function agent(home: TestHome, ...args: string[]): Promise<Said> {
   const env = { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root };
   return new Promise((resolve) => {
-    execFile(process.execPath, [join(projectRoot, 'bin', 'main.ts'), ...args], { env }, (error, out, err) => resolve({ code: error ? Number(error.code) : 0, out, err }));
+    execFile(process.execPath, [join(projectRoot, 'bin', 'main.ts'), ...args], { env }, (error, out, err) =>
+      resolve({ code: error ? Number(error.code) : 0, out, err }),
+    );
   });
 }
 

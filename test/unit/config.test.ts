@@ -24,14 +24,26 @@ t.test('a wrong value names the key, line and column, and what it takes', async 
     ['# comment\n\ndashboard:\n  port: high\n', { line: 4, column: 9, key: 'dashboard.port', fix: 'dashboard.port takes a number' }],
     ['dashboard: { port: 70000 }\n', { line: 1, column: 20, key: 'dashboard.port', message: /<=65535/ }],
     ['dashboard: { port: 80.5 }\n', { key: 'dashboard.port', fix: 'dashboard.port takes a whole number' }],
-    ['logging:\n  level: loud\n', { line: 2, column: 10, key: 'logging.level', fix: 'write one of debug, info, warn, error, fatal for logging.level' }],
-    ['platforms:\n  irc:\n    enabled: "yes"\n', { line: 3, column: 14, key: 'platforms.irc.enabled', fix: 'platforms.irc.enabled takes true or false' }],
-    ['platforms:\n  irc:\n    allowed_users: "*"\n', { line: 3, column: 20, fix: 'platforms.irc.allowed_users takes a list, for example [a, b]' }],
+    [
+      'logging:\n  level: loud\n',
+      { line: 2, column: 10, key: 'logging.level', fix: 'write one of debug, info, warn, error, fatal for logging.level' },
+    ],
+    [
+      'platforms:\n  irc:\n    enabled: "yes"\n',
+      { line: 3, column: 14, key: 'platforms.irc.enabled', fix: 'platforms.irc.enabled takes true or false' },
+    ],
+    [
+      'platforms:\n  irc:\n    allowed_users: "*"\n',
+      { line: 3, column: 20, fix: 'platforms.irc.allowed_users takes a list, for example [a, b]' },
+    ],
     ['mcp_servers: [a]\n', { line: 1, column: 14, key: 'mcp_servers', fix: 'mcp_servers takes a map of names' }],
     ['mcp_servers:\n  s: { url: "ftp://x" }\n', { line: 2, column: 13, key: 'mcp_servers.s.url' }],
     ['mcp_servers:\n  s:\n', { line: 2, key: 'mcp_servers.s', fix: 'mcp_servers.s takes a map of keys' }],
     ['services:\n  bridge:\n    args: []\n', { line: 3, key: 'services.bridge.command', fix: 'services.bridge.command takes a string' }],
-    ['platform_toolsets:\n  irc: [a, 5]\n', { line: 2, column: 12, key: 'platform_toolsets.irc.1', fix: 'platform_toolsets.irc.1 takes a string' }],
+    [
+      'platform_toolsets:\n  irc: [a, 5]\n',
+      { line: 2, column: 12, key: 'platform_toolsets.irc.1', fix: 'platform_toolsets.irc.1 takes a string' },
+    ],
     ['platform_toolsets:\n  irc: 5\n', { line: 2, column: 8, fix: 'platform_toolsets.irc takes a string or a list, for example [a, b]' }],
   ];
   for (const [text, want] of table) t.match(problemOf(text), want, text);
@@ -49,14 +61,20 @@ t.test('what is no YAML names the place, and what to do', async (t) => {
     ['just words\n', { line: 1, column: 1, message: /not a map/ }],
     ['"open\n', { line: 2 }],
     ['['.repeat(50_000), { line: 1 }],
-    [`a: &a [${'x,'.repeat(50)}]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]\n`, { message: /alias/i, fix: /fewer than 100 aliases/ }],
+    [
+      `a: &a [${'x,'.repeat(50)}]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]\n`,
+      { message: /alias/i, fix: /fewer than 100 aliases/ },
+    ],
   ];
   for (const [text, want] of table) t.match(problemOf(text), { ...want, fix: want.fix ?? /./ }, text.slice(0, 40));
   t.throws(() => parseConfigText('a: [', '/home/x/config.yaml'), { code: 'CONFIG_INVALID', message: /^\/home\/x\/config\.yaml:1:5: / });
 });
 
 t.test('empty files and empty sections are fine; unknown keys are kept and named', async (t) => {
-  t.same(['', '# nothing\n', '---\n', '{}\n', 'model:\n', 'mcp_servers:\nplatforms: ~\n'].map(problemOf), Array.from({ length: 6 }, () => undefined));
+  t.same(
+    ['', '# nothing\n', '---\n', '{}\n', 'model:\n', 'mcp_servers:\nplatforms: ~\n'].map(problemOf),
+    Array.from({ length: 6 }, () => undefined),
+  );
   const { config, unknown } = parseConfigText('modle: { default: x }\nmemory: {}\nmodel: { default: y, colour: blue }\n', 'c');
   t.same(unknown, ['modle'], 'a reserved key is not unknown');
   t.match(config, { modle: { default: 'x' }, model: { default: 'y', colour: 'blue' } });
@@ -100,14 +118,35 @@ t.test('key paths: dots, escapes and indices; what is no key is refused', async 
 
 t.test('values from a command line', async (t) => {
   const table: [text: string, want: unknown][] = [
-    ['true', true], ['5', 5], ['-1.5', -1.5], ['null', null], ['[a, 1]', ['a', 1]], ['{a: [b]}', { a: ['b'] }], ['"5"', '5'], ["'x y'", 'x y'],
-    ['gpt-5', 'gpt-5'], ['007', '007'], ['1e3', '1e3'], ['Note: hi', 'Note: hi'], ['- a', '- a'], ['# x', '# x'], ['*', '*'], ['', ''], ['[open', '[open'], ['yes', 'yes'], ['1.2.3', '1.2.3'],
+    ['true', true],
+    ['5', 5],
+    ['-1.5', -1.5],
+    ['null', null],
+    ['[a, 1]', ['a', 1]],
+    ['{a: [b]}', { a: ['b'] }],
+    ['"5"', '5'],
+    ["'x y'", 'x y'],
+    ['gpt-5', 'gpt-5'],
+    ['007', '007'],
+    ['1e3', '1e3'],
+    ['Note: hi', 'Note: hi'],
+    ['- a', '- a'],
+    ['# x', '# x'],
+    ['*', '*'],
+    ['', ''],
+    ['[open', '[open'],
+    ['yes', 'yes'],
+    ['1.2.3', '1.2.3'],
   ];
-  t.same(table.map(([text]) => parseValue(text)), table.map(([, want]) => want));
+  t.same(
+    table.map(([text]) => parseValue(text)),
+    table.map(([, want]) => want),
+  );
 });
 
 t.test('a set keeps comments, order, anchors and layout', async (t) => {
-  const text = '# my service\nmodel:\n  # the model\n  default: "gpt-5" # good\n\nplatforms:\n  irc: { enabled: true, channels: ["#room"] } # home\nbase: &base\n  a: 1\n';
+  const text =
+    '# my service\nmodel:\n  # the model\n  default: "gpt-5" # good\n\nplatforms:\n  irc: { enabled: true, channels: ["#room"] } # home\nbase: &base\n  a: 1\n';
   using home = testHome({ 'config.yaml': text });
   t.same(await setConfigValue(home.config, 'model.default', 'gpt-6'), { before: 'gpt-5', after: 'gpt-6' });
   await setConfigValue(home.config, 'platforms.irc.enabled', false);
@@ -122,7 +161,10 @@ t.test('set and get: new files, empty sections, numbers as keys, removal', async
   using home = testHome();
   const get = (key: string) => getConfigValue(home.config, key);
   await setConfigValue(home.config, 'mcp_servers.s', { command: 'x', args: ['-y'] });
-  t.same([get('mcp_servers.s.args[0]'), get('mcp_servers.s'), get('mcp_servers.nobody.x'), get('mcp_servers.s.command.x')], ['-y', { command: 'x', args: ['-y'] }, undefined, undefined]);
+  t.same(
+    [get('mcp_servers.s.args[0]'), get('mcp_servers.s'), get('mcp_servers.nobody.x'), get('mcp_servers.s.command.x')],
+    ['-y', { command: 'x', args: ['-y'] }, undefined, undefined],
+  );
   home.write('config.yaml', 'model:\nmap:\n  8080: old\n  text: "5"\n');
   await setConfigValue(home.config, 'model.default', 'true');
   await setConfigValue(home.config, 'map.8080', 'new');
@@ -161,10 +203,15 @@ t.test('commands that set at once lose nothing; a linked config.yaml stays a lin
   renameSync(home.config, join(home.root, 'elsewhere.yaml'));
   symlinkSync('elsewhere.yaml', home.config);
   const script = `import { setConfigValue } from '${projectRoot}/state/config/edit.ts'; for (let n = 0; n < 8; n++) await setConfigValue(process.argv[1], 'x.' + process.argv[2] + n, n);`;
-  const children = ['a', 'b', 'c'].map((name) => spawn(process.execPath, ['--input-type=module', '-e', script, home.config, name], { stdio: 'inherit' }));
+  const children = ['a', 'b', 'c'].map((name) =>
+    spawn(process.execPath, ['--input-type=module', '-e', script, home.config, name], { stdio: 'inherit' }),
+  );
   t.same(await Promise.all(children.map((child) => once(child, 'exit').then(([code]) => code as number))), [0, 0, 0]);
   t.equal(Object.keys(getConfigValue(home.config, 'x') as object).length, 24);
   t.match(readFileSync(home.config, 'utf8'), /^# kept\n/);
   t.ok(lstatSync(home.config).isSymbolicLink());
-  t.same(readdirSync(home.root).filter((name) => name.includes('lock') || name.includes('tmp')), []);
+  t.same(
+    readdirSync(home.root).filter((name) => name.includes('lock') || name.includes('tmp')),
+    [],
+  );
 });

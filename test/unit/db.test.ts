@@ -13,12 +13,29 @@ const schema = (columns: Record<string, string>, more: Partial<Schema['tables'][
 
 t.test('a new store: WAL, private files, constraints and indices', async (t) => {
   using home = testHome();
-  const db = openStore(home.stateDb, schema({ a: "TEXT NOT NULL DEFAULT ''", b: 'TEXT' }, { constraints: ['UNIQUE (a, b)'], indices: { by_b: 'notes (b)', 'unique:one_a': 'notes (a)' } }, 3));
+  const db = openStore(
+    home.stateDb,
+    schema(
+      { a: "TEXT NOT NULL DEFAULT ''", b: 'TEXT' },
+      { constraints: ['UNIQUE (a, b)'], indices: { by_b: 'notes (b)', 'unique:one_a': 'notes (a)' } },
+      3,
+    ),
+  );
   db.exec("INSERT INTO notes (a, b) VALUES ('x', 'y')");
-  t.same([db.pragma('journal_mode', { simple: true }), db.pragma('user_version', { simple: true }), db.pragma('foreign_keys', { simple: true })], ['wal', 3, 1]);
+  t.same(
+    [db.pragma('journal_mode', { simple: true }), db.pragma('user_version', { simple: true }), db.pragma('foreign_keys', { simple: true })],
+    ['wal', 3, 1],
+  );
   t.throws(() => db.exec("INSERT INTO notes (a, b) VALUES ('x', 'z')"), { code: 'SQLITE_CONSTRAINT_UNIQUE' });
   const files = readdirSync(home.root).filter((name) => name.startsWith('state.db'));
-  t.same(files.map((name) => [name, (statSync(`${home.root}/${name}`).mode & 0o777).toString(8)]), [['state.db', '600'], ['state.db-shm', '600'], ['state.db-wal', '600']]);
+  t.same(
+    files.map((name) => [name, (statSync(`${home.root}/${name}`).mode & 0o777).toString(8)]),
+    [
+      ['state.db', '600'],
+      ['state.db-shm', '600'],
+      ['state.db-wal', '600'],
+    ],
+  );
   db.close();
 });
 
@@ -31,7 +48,10 @@ t.test('reconciliation adds columns, tables and indices, and drops nothing', asy
   newer.tables.more = { columns: { id: 'INTEGER PRIMARY KEY' } };
   const db = openStore(home.stateDb, newer);
   t.same(db.prepare('SELECT * FROM notes').all(), [{ id: 1, a: 'kept', gone: 'kept too', tool_names: '[]' }]);
-  t.same(db.prepare("SELECT name FROM sqlite_master WHERE name IN ('more', 'by_a') ORDER BY name").all(), [{ name: 'by_a' }, { name: 'more' }]);
+  t.same(db.prepare("SELECT name FROM sqlite_master WHERE name IN ('more', 'by_a') ORDER BY name").all(), [
+    { name: 'by_a' },
+    { name: 'more' },
+  ]);
   db.close();
   const again = openStore(home.stateDb, schema({ a: 'TEXT' }, {}, 5));
   t.equal(again.pragma('user_version', { simple: true }), 28, 'an older release leaves the number of a newer one alone');
@@ -55,7 +75,11 @@ t.test('two processes open and reconcile a new store at once', async (t) => {
 t.test('a damaged store: STORE_CORRUPT names the file and the recovery, and leaves it as it is', async (t) => {
   using home = testHome();
   writeFileSync(home.stateDb, 'this was a database once, long ago, and it is longer than a header of a hundred bytes would be, by far');
-  t.throws(() => openStore(home.stateDb, schema({})), { code: 'STORE_CORRUPT', message: new RegExp(home.stateDb), fix: /sqlite3 .*\.recover/ });
+  t.throws(() => openStore(home.stateDb, schema({})), {
+    code: 'STORE_CORRUPT',
+    message: new RegExp(home.stateDb),
+    fix: /sqlite3 .*\.recover/,
+  });
   t.match(readFileSync(home.stateDb, 'utf8'), /^this was a database once/);
   const db = openStore(home.gatewayDb, schema({ a: 'TEXT' }));
   const insert = db.prepare('INSERT INTO notes (a) VALUES (?)');

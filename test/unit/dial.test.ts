@@ -9,7 +9,8 @@ import { serve, type SocketServer } from '../../ipc/serve.ts';
 import { echo, handlers, repeat, socketPath, testSocket, token, wait } from '../harness/ipc.ts';
 import { until } from '../harness/until.ts';
 
-const open = (path: string, nonce = 'n'): Promise<SocketServer> => serve({ path, slot: 'test', token, code: 'c', nonce, handlers: handlers() });
+const open = (path: string, nonce = 'n'): Promise<SocketServer> =>
+  serve({ path, slot: 'test', token, code: 'c', nonce, handlers: handlers() });
 
 t.test('nothing there: PEER_UNREACHABLE at once, or after the patience asked for', async (t) => {
   using place = socketPath();
@@ -31,7 +32,10 @@ t.test('a peer that is still starting is waited for', async (t) => {
 
 t.test('who gives up waiting gets his own reason back', async (t) => {
   using place = socketPath();
-  await t.rejects(dial(place.path, { token, slot: 'x', startingMs: 10_000, signal: AbortSignal.abort(new Error('never mind')) }), /never mind/);
+  await t.rejects(
+    dial(place.path, { token, slot: 'x', startingMs: 10_000, signal: AbortSignal.abort(new Error('never mind')) }),
+    /never mind/,
+  );
   const stop = new AbortController();
   const dialling = t.rejects(dial(place.path, { token, slot: 'x', startingMs: 10_000, signal: stop.signal }), /changed my mind/);
   setTimeout(() => stop.abort(new Error('changed my mind')), 30);
@@ -62,7 +66,10 @@ t.test('bare frames: the hello is done, early frames are kept in order, a refusa
   stream.listen((body) => bodies.push(body.toString()));
   stream.send(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 't.echo', params: { text: 'mine' } }));
   await until('all came', () => bodies.length === 3);
-  t.match(bodies.map((body) => JSON.parse(body) as object), [{ params: { text: 'early 1' } }, { params: { text: 'early 2' } }, { id: 7, result: { text: 'mine' } }]);
+  t.match(
+    bodies.map((body) => JSON.parse(body) as object),
+    [{ params: { text: 'early 1' } }, { params: { text: 'early 2' } }, { id: 7, result: { text: 'mine' } }],
+  );
   stream.socket.destroy();
 });
 
@@ -134,7 +141,10 @@ t.test('a closed client stops dialling and takes no more calls', async (t) => {
 
 t.test('which errors are the connection, not the call', async (t) => {
   const codes = ['PEER_GONE', 'PEER_UNREACHABLE', 'DRAINING', 'TIMEOUT', 'BAD_TOKEN', 'INTERNAL'] as const;
-  t.same(codes.filter((code) => isTransport(new AgentError(code, 'x'))), ['PEER_GONE', 'PEER_UNREACHABLE', 'DRAINING']);
+  t.same(
+    codes.filter((code) => isTransport(new AgentError(code, 'x'))),
+    ['PEER_GONE', 'PEER_UNREACHABLE', 'DRAINING'],
+  );
   t.notOk(isTransport(new Error('x')));
 });
 

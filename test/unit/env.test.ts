@@ -20,12 +20,19 @@ t.test('${NAME} and ${env:NAME} are filled in; what is not set keeps its placeho
 });
 
 t.test('what the redactor learns: secret names and random values, not every word', async (t) => {
-  using home = testHome({ '.env': 'IRC_PASSWORD=simple\nIRC_HOST=irc.example.org\nMODE=production\nPORT=8644\nURL=http://127.0.0.1:8080/v1\nHASH=9f86d081884c7d659a2f\n' });
+  using home = testHome({
+    '.env':
+      'IRC_PASSWORD=simple\nIRC_HOST=irc.example.org\nMODE=production\nPORT=8644\nURL=http://127.0.0.1:8080/v1\nHASH=9f86d081884c7d659a2f\n',
+  });
   t.same(readSecrets(home.env, {}).values().toSorted(), ['9f86d081884c7d659a2f', 'simple']);
 });
 
 t.test('a child sees what it may: exact names, prefixes and suffixes', async (t) => {
   const env = { PATH: '/bin', LC_ALL: 'C', LCX: '', OPENAI_API_KEY: 'k', API_KEY_FILE: 'f', HOME: '/h', UNSET: undefined };
   t.same(filterEnv(env, ['PATH', 'LC_*', '*_API_KEY', 'UNSET']), { PATH: '/bin', LC_ALL: 'C', OPENAI_API_KEY: 'k' });
-  t.same(filterEnv({ ...env, AGENT_SLOT_NONCE: 'n', IRC_PASSWORD: 'p', NODE_OPTIONS: '--inspect' }, commonEnv), { PATH: '/bin', LC_ALL: 'C', HOME: '/h' }, 'nothing secret is common');
+  t.same(
+    filterEnv({ ...env, AGENT_SLOT_NONCE: 'n', IRC_PASSWORD: 'p', NODE_OPTIONS: '--inspect' }, commonEnv),
+    { PATH: '/bin', LC_ALL: 'C', HOME: '/h' },
+    'nothing secret is common',
+  );
 });

@@ -10,10 +10,21 @@ t.test('boot reconciliation: the whole table of contract §3', async (t) => {
     const { start, seed } = reconcileGateway(readGatewayState(home.gatewayState), bootstrap);
     return seed ? 'seed and start' : start ? 'start' : 'down';
   };
-  const absent: [bootstrap: string | undefined, want: string][] = [['running', 'seed and start'], [undefined, 'down'], ['', 'down'], ['Running', 'down'], ['stopped', 'down'], ['1', 'down']];
-  t.same(absent.map(([bootstrap]) => verdict(undefined, bootstrap)), absent.map(([, want]) => want));
+  const absent: [bootstrap: string | undefined, want: string][] = [
+    ['running', 'seed and start'],
+    [undefined, 'down'],
+    ['', 'down'],
+    ['Running', 'down'],
+    ['stopped', 'down'],
+    ['1', 'down'],
+  ];
+  t.same(
+    absent.map(([bootstrap]) => verdict(undefined, bootstrap)),
+    absent.map(([, want]) => want),
+  );
   const states = ['starting', 'running', 'draining', 'degraded', 'stopped', 'startup_failed'];
-  const observed = (state: string | null, intent?: string) => JSON.stringify({ gateway_state: state, ...(intent ? { desired_state: intent } : {}) });
+  const observed = (state: string | null, intent?: string) =>
+    JSON.stringify({ gateway_state: state, ...(intent ? { desired_state: intent } : {}) });
   const present: Record<string, string> = {
     ...Object.fromEntries(states.map((state) => [observed(state), ['running', 'draining', 'degraded'].includes(state) ? 'start' : 'down'])),
     ...Object.fromEntries(states.map((state) => [observed(state, 'running'), 'start'])),
@@ -30,7 +41,11 @@ t.test('boot reconciliation: the whole table of contract §3', async (t) => {
     '"running"': 'down',
   };
   for (const bootstrap of ['running', undefined]) {
-    t.same(Object.keys(present).map((content) => verdict(content, bootstrap)), Object.values(present), `AGENT_GATEWAY_BOOTSTRAP_STATE=${bootstrap}`);
+    t.same(
+      Object.keys(present).map((content) => verdict(content, bootstrap)),
+      Object.values(present),
+      `AGENT_GATEWAY_BOOTSTRAP_STATE=${bootstrap}`,
+    );
   }
 });
 
@@ -41,10 +56,23 @@ t.test('a file that cannot be read is corrupt, not absent: nothing is seeded ove
 });
 
 t.test('an update keeps fields of other versions and stamps the writer', async (t) => {
-  using home = testHome({ 'gateway_state.json': JSON.stringify({ gateway_state: 'stopped', served_profiles: ['a'], pid: 'junk', platforms: { irc: { state: 'connected', extra: 1 } } }) });
+  using home = testHome({
+    'gateway_state.json': JSON.stringify({
+      gateway_state: 'stopped',
+      served_profiles: ['a'],
+      pid: 'junk',
+      platforms: { irc: { state: 'connected', extra: 1 } },
+    }),
+  });
   updateGatewayState(home.gatewayState, { gateway_state: 'running', desired_state: 'running', pid: 7 });
   t.match(JSON.parse(readFileSync(home.gatewayState, 'utf8')), {
-    kind: 'agent-gateway', gateway_state: 'running', desired_state: 'running', pid: 7, served_profiles: ['a'], platforms: { irc: { state: 'connected', extra: 1 } }, updated_at: /^20.*Z$/,
+    kind: 'agent-gateway',
+    gateway_state: 'running',
+    desired_state: 'running',
+    pid: 7,
+    served_profiles: ['a'],
+    platforms: { irc: { state: 'connected', extra: 1 } },
+    updated_at: /^20.*Z$/,
   });
   t.equal(statSync(home.gatewayState).mode & 0o777, 0o600);
 });

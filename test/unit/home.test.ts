@@ -1,6 +1,20 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
@@ -18,8 +32,16 @@ const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const longName = `${'long-directory-name-'.repeat(5)}end`;
 
 t.test('where the home is: AGENT_HOME absolute, relative, with a tilde, or ~/.agent', async (t) => {
-  const table = { '/srv/agent/': '/srv/agent', 'data/agent': join(process.cwd(), 'data/agent'), '~/x': join(homedir(), 'x'), '  ': join(homedir(), '.agent') };
-  t.same(Object.keys(table).map((given) => homeDirectory({ AGENT_HOME: given })), Object.values(table));
+  const table = {
+    '/srv/agent/': '/srv/agent',
+    'data/agent': join(process.cwd(), 'data/agent'),
+    '~/x': join(homedir(), 'x'),
+    '  ': join(homedir(), '.agent'),
+  };
+  t.same(
+    Object.keys(table).map((given) => homeDirectory({ AGENT_HOME: given })),
+    Object.values(table),
+  );
   t.equal(homeDirectory({}), join(homedir(), '.agent'));
 });
 
@@ -44,7 +66,11 @@ t.test('a home behind a symbolic link is the home', async (t) => {
 t.test('a file in the way, a directory of someone else, one that cannot be written: HOME_UNUSABLE names it and the fix', async (t) => {
   using place = directory();
   writeFileSync(join(place.dir, 'file'), '');
-  t.throws(() => prepareHome(openHome(join(place.dir, 'file'))), { code: 'HOME_UNUSABLE', message: `cannot use ${place.dir}/file: it is not a directory`, fix: /set AGENT_HOME/ });
+  t.throws(() => prepareHome(openHome(join(place.dir, 'file'))), {
+    code: 'HOME_UNUSABLE',
+    message: `cannot use ${place.dir}/file: it is not a directory`,
+    fix: /set AGENT_HOME/,
+  });
   t.throws(() => prepareHome(openHome(join(place.dir, 'file', 'below'))), { code: 'HOME_UNUSABLE', message: /not a directory/ });
   t.throws(() => prepareHome(openHome('/proc/agent')), { code: 'HOME_UNUSABLE', message: /cannot use \/proc\/agent/ });
 });
@@ -105,7 +131,8 @@ t.test('profiles: a directory with a valid name and a SOUL.md', async (t) => {
   t.same(listProfiles(home), ['default', 'a_b-1', 'work']);
   t.equal(requireProfile(home, 'work').config, join(place.dir, 'profiles/work/config.yaml'));
   t.equal(requireProfile(home, 'default').dir, place.dir);
-  for (const name of ['no-soul', 'UPPER', '../..', '']) t.throws(() => requireProfile(home, name), { code: 'UNKNOWN_PROFILE', fix: /known profiles: default, a_b-1, work/ });
+  for (const name of ['no-soul', 'UPPER', '../..', ''])
+    t.throws(() => requireProfile(home, name), { code: 'UNKNOWN_PROFILE', fix: /known profiles: default, a_b-1, work/ });
 });
 
 t.test('the token: one for all, however many processes start at once; an empty file is not a token', async (t) => {
@@ -113,7 +140,9 @@ t.test('the token: one for all, however many processes start at once; an empty f
   const home: Home = openHome(place.dir);
   prepareHome(home);
   const script = `import { ensureToken, openHome } from '${projectRoot}/state/home.ts'; process.stdout.write(ensureToken(openHome(process.argv[1])));`;
-  const children = Array.from({ length: 5 }, () => spawn(process.execPath, ['--input-type=module', '-e', script, place.dir], { stdio: ['ignore', 'pipe', 'inherit'] }));
+  const children = Array.from({ length: 5 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script, place.dir], { stdio: ['ignore', 'pipe', 'inherit'] }),
+  );
   const tokens = await Promise.all(children.map(async (child) => String((await once(child.stdout, 'data'))[0])));
   t.same(new Set(tokens), new Set([readFileSync(home.run.token, 'utf8').trim()]));
   t.match([tokens[0], mode(home.run.token)], [/^[0-9a-f]{64}$/, '600']);
@@ -135,7 +164,10 @@ t.test('whole files: old or new, private, through a link, and nothing left besid
   t.throws(() => writeFileAtomic(join(place.dir, 'no', 'f'), ''), { code: 'HOME_UNUSABLE', message: /cannot write .*no\/f \(ENOENT\)/ });
   mkdirSync(join(place.dir, 'taken'));
   t.throws(() => writeFileAtomic(join(place.dir, 'taken'), ''), { code: 'HOME_UNUSABLE' });
-  t.same(readdirSync(place.dir, { recursive: true }).filter((name) => String(name).includes('.tmp')), []);
+  t.same(
+    readdirSync(place.dir, { recursive: true }).filter((name) => String(name).includes('.tmp')),
+    [],
+  );
 });
 
 t.test('a full disk while a file is written: DISK_FULL, and the old content stays', async (t) => {
@@ -149,6 +181,16 @@ t.test('a full disk while a file is written: DISK_FULL, and the old content stay
       console.log(JSON.stringify({ code, message, fix, content: readFileSync(path, 'utf8'), files: readdirSync(process.argv[1]) }));
     }`;
   // A limit on the size of files stands for the disk.
-  const said = execFileSync('sh', ['-c', 'ulimit -f 8; trap "" XFSZ; exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', script, place.dir], { encoding: 'utf8' });
-  t.match(JSON.parse(said), { code: 'DISK_FULL', message: /no room to write .*it keeps its old content/, fix: /free some disk space/, content: 'old', files: ['f'] });
+  const said = execFileSync(
+    'sh',
+    ['-c', 'ulimit -f 8; trap "" XFSZ; exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', script, place.dir],
+    { encoding: 'utf8' },
+  );
+  t.match(JSON.parse(said), {
+    code: 'DISK_FULL',
+    message: /no room to write .*it keeps its old content/,
+    fix: /free some disk space/,
+    content: 'old',
+    files: ['f'],
+  });
 });

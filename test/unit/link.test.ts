@@ -29,9 +29,19 @@ t.test('a call, a notice, and a call back over the same link', async (t) => {
 t.test('errors keep their code, fix and facts; what was wrong with the parameters names the field', async (t) => {
   await using socket = await testSocket();
   using link = await socket.dial();
-  await t.rejects(link.call(fail, { how: 'agent' }), { code: 'QUEUE_FULL', message: 'no room', fix: 'wait', retryAfterMs: 5, facts: { waiting: 3 } });
+  await t.rejects(link.call(fail, { how: 'agent' }), {
+    code: 'QUEUE_FULL',
+    message: 'no room',
+    fix: 'wait',
+    retryAfterMs: 5,
+    facts: { waiting: 3 },
+  });
   await t.rejects(link.call(fail, { how: 'defect' }), { code: 'INTERNAL', message: /x is not a function/ });
-  await t.rejects(link.call(nested, { list: [{ n: 1 }, { n: 'two' as never }] }), { code: 'INVALID_PARAMS', field: 'list.1.n', message: /t\.nested.*at list\.1\.n/ });
+  await t.rejects(link.call(nested, { list: [{ n: 1 }, { n: 'two' as never }] }), {
+    code: 'INVALID_PARAMS',
+    field: 'list.1.n',
+    message: /t\.nested.*at list\.1\.n/,
+  });
   await t.rejects(link.call(method('t.nothing', { params: z.object({}), result: z.object({}) }), {}), { code: 'METHOD_NOT_FOUND' });
   const liar = method('t.echo', { params: z.object({ text: z.string() }), result: z.object({ other: z.string() }) });
   await t.rejects(link.call(liar, { text: 'x' }), { code: 'INTERNAL', message: /answered t.echo in an unknown shape at other/ });
@@ -63,7 +73,15 @@ t.test('cancelling at either end aborts the handler at the other', async (t) => 
   });
   const atClient: unknown[] = [];
   using link = await socket.dial({
-    handlers: [handle(wait, (_p, { signal }) => new Promise((_r, reject) => signal.addEventListener('abort', () => (atClient.push(signal.reason), reject(signal.reason as Error)))))],
+    handlers: [
+      handle(
+        wait,
+        (_p, { signal }) =>
+          new Promise((_r, reject) =>
+            signal.addEventListener('abort', () => (atClient.push(signal.reason), reject(signal.reason as Error))),
+          ),
+      ),
+    ],
   });
   const stop = new AbortController();
   const call = link.call(wait, {}, { signal: stop.signal });
@@ -130,10 +148,14 @@ t.test('bytes that are no frame, no JSON, no request, or announce too much: the 
     Object.entries(bad).map(async ([name, bytes]) => {
       using peer = await rawPeer(socket.path);
       peer.socket.write(bytes);
-      return Promise.race([peer.closed.then(() => `${name}: closed`), new Promise((resolve) => setTimeout(resolve, 3_000, `${name}: open`).unref())]);
+      const open = new Promise<string>((resolve) => setTimeout(resolve, 3_000, `${name}: open`).unref());
+      return await Promise.race([peer.closed.then(() => `${name}: closed`), open]);
     }),
   );
-  t.same(closed, Object.keys(bad).map((name) => `${name}: closed`));
+  t.same(
+    closed,
+    Object.keys(bad).map((name) => `${name}: closed`),
+  );
   using link = await socket.dial();
   t.same(await link.call(echo, { text: 'unharmed' }), { text: 'unharmed' });
 });

@@ -23,7 +23,11 @@ t.test('one holder at a time; the refusal names the holder; releasing leaves not
   {
     using held = await acquireLock(place.path, 'the first');
     t.match(lockHolder(place.path), { pid: process.pid, holder: 'the first', nonce: held.record.nonce });
-    await t.rejects(acquireLock(place.path, 'the second'), { code: 'LOCK_HELD', message: new RegExp(`the first \\(process ${process.pid}, since 20.*holds ${place.path}`), facts: { pid: process.pid } });
+    await t.rejects(acquireLock(place.path, 'the second'), {
+      code: 'LOCK_HELD',
+      message: new RegExp(`the first \\(process ${process.pid}, since 20.*holds ${place.path}`),
+      facts: { pid: process.pid },
+    });
   }
   t.same(readdirSync(place.dir), []);
 });
@@ -60,7 +64,9 @@ t.test('what another program left in the way is cleared too, also a claim of one
 t.test('processes race for a dead lock: exactly one gets it, and a kill frees it at once', async (t) => {
   using place = directory();
   writeFileSync(place.path, record({ start_time: 1 }));
-  const children = Array.from({ length: 6 }, () => spawn(process.execPath, [`${projectRoot}/test/fixtures/takesLock.ts`, place.path], { stdio: ['pipe', 'pipe', 'inherit'] }));
+  const children = Array.from({ length: 6 }, () =>
+    spawn(process.execPath, [`${projectRoot}/test/fixtures/takesLock.ts`, place.path], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  );
   const said = children.map(async (child) => String((await once(child.stdout, 'data'))[0]).trim());
   for (const child of children) child.stdin.end();
   const answers = await Promise.all(said);
@@ -82,7 +88,9 @@ t.test('inside one process too: of many at once, one gets a dead lock', async (t
 t.test('changes of a file are not lost when processes make them at once', async (t) => {
   using place = directory();
   writeFileSync(place.file, '0');
-  const children = Array.from({ length: 4 }, () => spawn(process.execPath, [`${projectRoot}/test/fixtures/countsUp.ts`, place.file, '50'], { stdio: 'inherit' }));
+  const children = Array.from({ length: 4 }, () =>
+    spawn(process.execPath, [`${projectRoot}/test/fixtures/countsUp.ts`, place.file, '50'], { stdio: 'inherit' }),
+  );
   t.same(await Promise.all(children.map((child) => once(child, 'exit').then(([code]) => code as number))), [0, 0, 0, 0]);
   t.equal(readFileSync(place.file, 'utf8'), '200');
   t.same(readdirSync(place.dir), ['number']);
@@ -90,9 +98,15 @@ t.test('changes of a file are not lost when processes make them at once', async 
 
 t.test('a change that throws releases the file; a directory that is not there is said', async (t) => {
   using place = directory();
-  await t.rejects(withFileLock(place.file, () => Promise.reject(new Error('no'))), /no/);
+  await t.rejects(
+    withFileLock(place.file, () => Promise.reject(new Error('no'))),
+    /no/,
+  );
   t.equal(await withFileLock(place.file, () => 1), 1);
-  await t.rejects(withFileLock(join(place.dir, 'nowhere', 'x'), () => 1), { code: 'HOME_UNUSABLE', fix: /permissions/ });
+  await t.rejects(
+    withFileLock(join(place.dir, 'nowhere', 'x'), () => 1),
+    { code: 'HOME_UNUSABLE', fix: /permissions/ },
+  );
 });
 
 t.test('a process is known by boot, pid and start time; a zombie is dead, alone or in its group', async (t) => {

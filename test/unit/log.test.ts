@@ -32,7 +32,16 @@ t.test('a line: time level component slot … pid … msg, in the order of the c
   log.child('irc', { nick: 'agent' }).info('joined');
   log.debug('below the level');
   t.match(sink.records, [
-    { time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, level: 'warn', component: 'gateway', slot: 'gateway', session_id: 's1', tries: 3, pid: process.pid, msg: 'platform lost' },
+    {
+      time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+      level: 'warn',
+      component: 'gateway',
+      slot: 'gateway',
+      session_id: 's1',
+      tries: 3,
+      pid: process.pid,
+      msg: 'platform lost',
+    },
     { level: 'info', component: 'irc', slot: 'gateway', nick: 'agent', msg: 'joined' },
   ]);
   t.equal(sink.records.length, 2);
@@ -53,7 +62,11 @@ t.test('what JSON cannot say is left out, never thrown over', async (t) => {
   log.info('circle', { circle });
   log.info('big', { n: 1n });
   log.info('odd', { f: () => 1, u: undefined, s: 'a\n"b"\u2028' });
-  t.match(sink.records, [{ msg: 'circle', unserialisable: true }, { msg: 'big', unserialisable: true }, { msg: 'odd', s: 'a\n"b"\u2028' }]);
+  t.match(sink.records, [
+    { msg: 'circle', unserialisable: true },
+    { msg: 'big', unserialisable: true },
+    { msg: 'odd', s: 'a\n"b"\u2028' },
+  ]);
   t.ok(sink.lines.every((line) => !line.includes('\n')));
 });
 
@@ -65,7 +78,12 @@ t.test('a line stays under its limit and keeps the beginning of its message', as
   log.info('short', { list: Array.from({ length: 50_000 }, () => 7) });
   log.info('many', Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`field_${n}`, 'v'.repeat(90)])));
   t.ok(sink.lines.every((line) => Buffer.byteLength(line) <= limits.logs.lineMaxBytes));
-  t.match(sink.records, [{ msg: /^m{10000,}$/, cut: true, small: 1, slot: 's' }, { msg: /^\u0001{1000,}$/, cut: true }, { msg: 'short', cut: true }, { msg: 'many', field_0: /^v+$/ }]);
+  t.match(sink.records, [
+    { msg: /^m{10000,}$/, cut: true, small: 1, slot: 's' },
+    { msg: /^\u0001{1000,}$/, cut: true },
+    { msg: 'short', cut: true },
+    { msg: 'many', field_0: /^v+$/ },
+  ]);
 });
 
 t.test('secrets are taken out of the values, whatever is in them, and the line stays JSON', async (t) => {
@@ -75,12 +93,23 @@ t.test('secrets are taken out of the values, whatever is in them, and the line s
   const log = createLogger({ sink, component: 'c', redact });
   log.info('env API_KEY="sk" and the value with "quotes" and \\ in it');
   log.info('-----BEGIN PRIVATE KEY-----\nMIIE', { after: 'kept' });
-  log.info('http://a:b', { x: 'c@d', password: 'plain', nested: { authorization: 'Negotiate x', list: ['Bearer abc123def456ghi7'] }, session_key: 'agent:main' });
+  log.info('http://a:b', {
+    x: 'c@d',
+    password: 'plain',
+    nested: { authorization: 'Negotiate x', list: ['Bearer abc123def456ghi7'] },
+    session_key: 'agent:main',
+  });
   log.info(`${'m'.repeat(limits.logs.lineMaxBytes / 4 - 10)} sk-abcdef1234567890abcdef ${'m'.repeat(limits.logs.lineMaxBytes)}`);
   t.match(sink.records, [
     { msg: 'env API_KEY=[redacted] and the value [redacted]' },
     { msg: '[redacted]', after: 'kept' },
-    { msg: 'http://a:b', x: 'c@d', password: '[redacted]', nested: { authorization: '[redacted]', list: ['Bearer [redacted]'] }, session_key: 'agent:main' },
+    {
+      msg: 'http://a:b',
+      x: 'c@d',
+      password: '[redacted]',
+      nested: { authorization: '[redacted]', list: ['Bearer [redacted]'] },
+      session_key: 'agent:main',
+    },
     { cut: true },
   ]);
   t.notOk(sink.lines[3]!.includes('sk-abc'), 'not even the beginning of one at the cut');
@@ -112,8 +141,14 @@ t.test('warnings and worse stand in errors.log too', async (t) => {
   const log = createLogger({ sink: files.sink, component: 'c', level: 'debug' });
   for (const level of ['debug', 'info', 'warn', 'error', 'fatal'] as Level[]) log[level](level);
   files.sink.close();
-  t.same(files.main().map(({ msg }) => msg), ['debug', 'info', 'warn', 'error', 'fatal']);
-  t.same(files.errors().map(({ msg }) => msg), ['warn', 'error', 'fatal']);
+  t.same(
+    files.main().map(({ msg }) => msg),
+    ['debug', 'info', 'warn', 'error', 'fatal'],
+  );
+  t.same(
+    files.errors().map(({ msg }) => msg),
+    ['warn', 'error', 'fatal'],
+  );
 });
 
 t.test('the same message over and over becomes one line and one count, in both files', async (t) => {
@@ -124,7 +159,8 @@ t.test('the same message over and over becomes one line and one count, in both f
   log.info('something else');
   for (let n = 0; n < 3; n++) log.error('again');
   files.sink.close();
-  const short = (records: Record<string, unknown>[]) => records.map(({ msg, where, repeated }) => [msg, where, repeated].filter(Boolean).join(' '));
+  const short = (records: Record<string, unknown>[]) =>
+    records.map(({ msg, where, repeated }) => [msg, where, repeated].filter(Boolean).join(' '));
   t.same(short(files.main()), ['disk on fire sda', 'disk on fire sda 49999', 'disk on fire sdb', 'something else', 'again', 'again 2']);
   t.same(short(files.errors()), ['disk on fire sda', 'disk on fire sda 49999', 'disk on fire sdb', 'again', 'again 2']);
 });

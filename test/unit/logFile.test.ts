@@ -1,6 +1,17 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
@@ -30,26 +41,35 @@ t.test('rotation: never more files than asked for, each bounded, the newest line
   const log = new LogFile(place.file, { maxBytes: 500, keep: 2 });
   for (let n = 0; n < 200; n++) log.append(`line ${n}`);
   const names = readdirSync(join(place.dir, 'logs')).toSorted();
-  t.same(names.filter((name) => name !== 'a.log'), ['a.log.1', 'a.log.2']);
+  t.same(
+    names.filter((name) => name !== 'a.log'),
+    ['a.log.1', 'a.log.2'],
+  );
   t.ok(names.every((name) => statSync(join(place.dir, 'logs', name)).size <= 500 + 'line 199\n'.length));
   const kept = [`${place.file}.2`, `${place.file}.1`, ...(names.includes('a.log') ? [place.file] : [])].flatMap(linesOf);
-  t.same(kept, Array.from({ length: kept.length }, (_, n) => `line ${200 - kept.length + n}`));
+  t.same(
+    kept,
+    Array.from({ length: kept.length }, (_, n) => `line ${200 - kept.length + n}`),
+  );
 });
 
 t.test('four processes write and rotate one file at once: no line is lost, none is torn', async (t) => {
   using place = directory();
   const [writers, count] = [4, 6_000];
   const children = Array.from({ length: writers }, (_, writer) =>
-    spawn(process.execPath, [`${projectRoot}/test/fixtures/writesLines.ts`, place.file, `w${writer}`, String(count), '60000', '200'], { stdio: ['pipe', 'inherit', 'inherit'] }),
+    spawn(process.execPath, [`${projectRoot}/test/fixtures/writesLines.ts`, place.file, `w${writer}`, String(count), '60000', '200'], {
+      stdio: ['pipe', 'inherit', 'inherit'],
+    }),
   );
   for (const child of children) child.stdin.end();
   t.same(await Promise.all(children.map((child) => once(child, 'exit').then(([code]) => code as number))), [0, 0, 0, 0]);
   const files = readdirSync(join(place.dir, 'logs'));
   const seen = new Map<string, number>();
-  for (const name of files) for (const line of linesOf(join(place.dir, 'logs', name))) {
-    const { writer, n } = JSON.parse(line) as { writer: string; n: number };
-    seen.set(`${writer}.${n}`, (seen.get(`${writer}.${n}`) ?? 0) + 1);
-  }
+  for (const name of files)
+    for (const line of linesOf(join(place.dir, 'logs', name))) {
+      const { writer, n } = JSON.parse(line) as { writer: string; n: number };
+      seen.set(`${writer}.${n}`, (seen.get(`${writer}.${n}`) ?? 0) + 1);
+    }
   t.same({ lines: seen.size, twice: [...seen.values()].filter((times) => times > 1).length }, { lines: writers * count, twice: 0 });
   t.ok(files.length > 15 && files.length <= 201, `${files.length} files`);
 });
@@ -83,7 +103,10 @@ t.test('a full disk: nothing is thrown, the loss is counted, no half line stays'
   rmSync(place.file);
   renameSync(`${place.file}.real`, place.file);
   log.append('{"after":1}');
-  t.match(linesOf(place.file).map((line) => JSON.parse(line) as object), [{ before: 1 }, { level: 'warn', msg: '2 log line(s) could not be written' }, { after: 1 }]);
+  t.match(
+    linesOf(place.file).map((line) => JSON.parse(line) as object),
+    [{ before: 1 }, { level: 'warn', msg: '2 log line(s) could not be written' }, { after: 1 }],
+  );
 });
 
 t.test('a disk that fills up in the middle of a line: the half is taken back', async (t) => {
@@ -94,10 +117,22 @@ t.test('a disk that fills up in the middle of a line: the half is taken back', a
     for (let n = 0; n < 40; n++) log.append(JSON.stringify({ n, filler: 'x'.repeat(70) }));
   `;
   // A limit on the size of files stands for the disk; 2 blocks of 512 bytes, no multiple of the line.
-  execFileSync('sh', ['-c', 'ulimit -f 2; trap "" XFSZ; exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', script, place.file]);
+  execFileSync('sh', [
+    '-c',
+    'ulimit -f 2; trap "" XFSZ; exec "$@"',
+    'sh',
+    process.execPath,
+    '--input-type=module',
+    '-e',
+    script,
+    place.file,
+  ]);
   const text = readFileSync(place.file, 'utf8');
   t.ok(text.length > 800 && text.length <= 1_024 && text.endsWith('\n'), `${text.length} bytes`);
-  t.same(linesOf(place.file).map((line) => (JSON.parse(line) as { n: number }).n), Array.from({ length: linesOf(place.file).length }, (_, n) => n));
+  t.same(
+    linesOf(place.file).map((line) => (JSON.parse(line) as { n: number }).n),
+    Array.from({ length: linesOf(place.file).length }, (_, n) => n),
+  );
 });
 
 t.test('a deleted directory is made again; a file moved away by hand is left alone', async (t) => {

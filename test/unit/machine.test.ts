@@ -6,7 +6,10 @@ type Event = { type: 'press'; at: number } | { type: 'blow' };
 
 const lamp = machine<State, Event, string>('lamp', {
   off: { press: (_state, { at }) => ({ state: { phase: 'on', since: at }, effects: ['light'] }) },
-  on: { press: () => ({ state: { phase: 'off' }, effects: ['dark'] }), blow: ({ since }) => ({ state: { phase: 'off' }, effects: [`blown after ${since}`] }) },
+  on: {
+    press: () => ({ state: { phase: 'off' }, effects: ['dark'] }),
+    blow: ({ since }) => ({ state: { phase: 'off' }, effects: [`blown after ${since}`] }),
+  },
 });
 
 t.test('a cell of the table gives the next state and the effects', async (t) => {
@@ -22,7 +25,13 @@ t.test('what stands in no cell is an IllegalTransition that names machine, phase
     [{ phase: 'nowhere' }, { type: 'press' }],
   ];
   for (const [state, event] of illegal) {
-    t.throws(() => lamp(state as State, event as Event), { name: 'IllegalTransition', machine: 'lamp', phase: state.phase, event: event.type, message: `lamp: no transition from ${state.phase} on ${event.type}` });
+    t.throws(() => lamp(state as State, event as Event), {
+      name: 'IllegalTransition',
+      machine: 'lamp',
+      phase: state.phase,
+      event: event.type,
+      message: `lamp: no transition from ${state.phase} on ${event.type}`,
+    });
   }
   t.ok(new IllegalTransition('a', 'b', 'c') instanceof Error);
 });

@@ -3,7 +3,8 @@ import t from 'tap';
 import { engagePause, isPaused, liftPause, pauseScopes, readPause, type PauseScope } from '../../state/pause.ts';
 import { testHome } from '../harness/home.ts';
 
-const held = (home: ReturnType<typeof testHome>, profile?: string): PauseScope[] => pauseScopes.filter((scope) => isPaused(home, scope, profile));
+const held = (home: ReturnType<typeof testHome>, profile?: string): PauseScope[] =>
+  pauseScopes.filter((scope) => isPaused(home, scope, profile));
 const everything = [...pauseScopes];
 
 t.test('no sentinel, no pause', async (t) => {
@@ -41,7 +42,11 @@ t.test('a sentinel that cannot be read pauses, and says why', async (t) => {
   mkdirSync(home.estop);
   t.match(readPause(home), { reason: /cannot be read \(EISDIR\)/, scope: [] });
   t.same(held(home), everything);
-  t.throws(() => liftPause([home.estop]), { code: 'HOME_UNUSABLE', message: /is a directory/, fix: `remove it by hand: rm -r ${home.estop}` });
+  t.throws(() => liftPause([home.estop]), {
+    code: 'HOME_UNUSABLE',
+    message: /is a directory/,
+    fix: `remove it by hand: rm -r ${home.estop}`,
+  });
   rmSync(home.estop, { recursive: true });
   writeFileSync(home.estop, '{"scope":[]}', { mode: 0o000 });
   t.same(held(home), everything, 'whoever may read it or not');
@@ -54,7 +59,13 @@ t.test('engage and lift: private, idempotent, with reason, scope and end', async
   const pause = engagePause(home.estop, { reason: 'maintenance', ttlMs: 60_000, scope: ['cron'] });
   t.match(readPause(home), { path: home.estop, reason: 'maintenance', scope: ['cron'], generation: pause.generation });
   t.ok(Date.parse(pause.expires_at!) - Date.parse(pause.engaged_at!) === 60_000);
-  t.same(Object.keys(JSON.parse(readFileSync(home.estop, 'utf8')) as object), ['reason', 'engaged_at', 'expires_at', 'scope', 'generation']);
+  t.same(Object.keys(JSON.parse(readFileSync(home.estop, 'utf8')) as object), [
+    'reason',
+    'engaged_at',
+    'expires_at',
+    'scope',
+    'generation',
+  ]);
   t.equal(readPause(home, 'default', Date.now() + 60_000), undefined, 'it ends by itself');
   t.same([liftPause([home.estop]), liftPause([home.estop]), readPause(home)], [true, false, undefined]);
 });

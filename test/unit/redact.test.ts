@@ -27,7 +27,10 @@ t.test('credentials of known shapes are recognised without knowing them', async 
     ['-----BEGIN PRIVATE KEY-----\ncut off', MARK],
   ];
   const redact = createRedactor();
-  t.same(table.map(([given]) => redact(given)), table.map(([, want]) => want));
+  t.same(
+    table.map(([given]) => redact(given)),
+    table.map(([, want]) => want),
+  );
 });
 
 t.test('ordinary words survive', async (t) => {
@@ -46,7 +49,10 @@ t.test('ordinary words survive', async (t) => {
     '2026-11-21T06:34:08.761Z 0123456789abcdef0123456789abcdef',
     'https://github.com/user/repo@main',
   ];
-  t.same(words.map((text) => redact(text)), words);
+  t.same(
+    words.map((text) => redact(text)),
+    words,
+  );
 });
 
 t.test('known values disappear wherever they stand, the longer one first; short ones are too common', async (t) => {
@@ -58,7 +64,26 @@ t.test('known values disappear wherever they stand, the longer one first; short 
 });
 
 t.test('which names are secret', async (t) => {
-  const names = ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'cookies', 'session_key', 'api_key', 'authorization', 'max_tokens', 'keyboard', 'monkeys'];
-  t.same(names.filter((name) => SECRET_NAME.test(name)), ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'cookies', 'session_key', 'api_key', 'max_tokens', 'monkeys'], 'for configuration: rather too many');
-  t.same(names.filter((name) => SECRET_FIELD.test(name)), ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'api_key', 'authorization'], 'for log fields');
+  const names = [
+    'OPENAI_API_KEY',
+    'IRC_PASSWORD',
+    'token',
+    'cookies',
+    'session_key',
+    'api_key',
+    'authorization',
+    'max_tokens',
+    'keyboard',
+    'monkeys',
+  ];
+  t.same(
+    names.filter((name) => SECRET_NAME.test(name)),
+    ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'cookies', 'session_key', 'api_key', 'max_tokens', 'monkeys'],
+    'for configuration: rather too many',
+  );
+  t.same(
+    names.filter((name) => SECRET_FIELD.test(name)),
+    ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'api_key', 'authorization'],
+    'for log fields',
+  );
 });

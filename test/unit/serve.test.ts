@@ -15,7 +15,10 @@ const options = (path: string) => ({ path, slot: 'test', token, code: '', nonce:
 
 /** Leaves the socket file of a process that was killed. */
 async function leaveStale(path: string): Promise<void> {
-  const child = spawn(process.execPath, ['-e', `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`]);
+  const child = spawn(process.execPath, [
+    '-e',
+    `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`,
+  ]);
   await once(child, 'exit');
 }
 
@@ -56,7 +59,12 @@ t.test('a second hello is refused: it cannot lift the bounds of a relay', async 
   peer.send({ id: 2, method: 't.repeat', params: { bytes: 1 } });
   peer.send({ id: 3, method: 't.echo', params: { text: 'open to all' } });
   await until('all are answered', () => peer.received.length === 4);
-  t.match(peer.received, [{ id: 0, result: { slot: 'test' } }, { id: 1, error: { data: { code: 'PROTOCOL_MISMATCH' } } }, { id: 2, error: { code: -32601 } }, { id: 3, result: { text: 'open to all' } }]);
+  t.match(peer.received, [
+    { id: 0, result: { slot: 'test' } },
+    { id: 1, error: { data: { code: 'PROTOCOL_MISMATCH' } } },
+    { id: 2, error: { code: -32601 } },
+    { id: 3, result: { text: 'open to all' } },
+  ]);
   t.equal(socket.server.links.size, 1);
 });
 
@@ -142,13 +150,18 @@ t.test('many servers race for one path with a dead socket in it: exactly one win
     rounds.push({ winners: winners.length, codes: [...codes], left: readdirSync(dirname(place.path)) });
     for (const winner of winners) await winner[Symbol.asyncDispose]();
   }
-  t.same(rounds, Array.from({ length: 15 }, () => ({ winners: 1, codes: ['ALREADY_RUNNING'], left: ['s.sock'] })));
+  t.same(
+    rounds,
+    Array.from({ length: 15 }, () => ({ winners: 1, codes: ['ALREADY_RUNNING'], left: ['s.sock'] })),
+  );
 });
 
 t.test('processes race for one path with a dead socket in it: exactly one serves', async (t) => {
   using place = socketPath();
   await leaveStale(place.path);
-  const children = Array.from({ length: 5 }, () => spawn(process.execPath, [`${projectRoot}/test/fixtures/servesAndWaits.ts`, place.path], { stdio: ['ignore', 'pipe', 'pipe'] }));
+  const children = Array.from({ length: 5 }, () =>
+    spawn(process.execPath, [`${projectRoot}/test/fixtures/servesAndWaits.ts`, place.path], { stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
   const ends = children.map(async (child) => {
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
@@ -177,7 +190,11 @@ t.test('a directory that cannot be used: HOME_UNUSABLE names the path and the fi
   using place = socketPath();
   symlinkSync('/dev/null', join(dirname(place.path), 'file'));
   const path = join(dirname(place.path), 'file', 's.sock');
-  await t.rejects(serve(options(path)), { code: 'HOME_UNUSABLE', message: new RegExp(`cannot make the socket ${path}`), fix: /is writable/ });
+  await t.rejects(serve(options(path)), {
+    code: 'HOME_UNUSABLE',
+    message: new RegExp(`cannot make the socket ${path}`),
+    fix: /is writable/,
+  });
 });
 
 t.test('a silent connection does not hold its place for ever', async (t) => {

@@ -16,7 +16,7 @@ function virtualClock(): Clock & { pass(ms: number): void; waiting: number } {
     },
     pass(ms) {
       now += ms;
-      for (const timer of [...timers]) if (timer.at <= now && timers.delete(timer)) timer.callback();
+      for (const timer of Array.from(timers)) if (timer.at <= now && timers.delete(timer)) timer.callback();
     },
     get waiting() {
       return timers.size;
@@ -29,7 +29,7 @@ t.test('sleep ends in time, or at once when its signal aborts, and leaves no tim
   let done = false;
   const sleeping = sleep(100, undefined, clock).then(() => (done = true));
   clock.pass(99);
-  await null;
+  await Promise.resolve();
   t.notOk(done);
   clock.pass(1);
   await sleeping;
@@ -79,12 +79,35 @@ t.test('a delay longer than a timer holds does not fire at once', async (t) => {
 
 t.test('durations, read and written', async (t) => {
   const given = ['250ms', '90s', '10m', '2h', '1d', '1.5h', ' 5s ', '0s', '', '5', 's', '-1s', '1 h', '1w', '1h30m'];
-  t.same(given.map(parseDurationMs), [250, 90_000, 600_000, 7_200_000, 86_400_000, 5_400_000, 5_000, 0, ...Array.from({ length: 7 }, () => undefined)]);
-  t.same([0, 340, 999.6, 4_240, 59_900, 60_000, 185_000, 7_500_000, 273_600_000].map(formatDuration), ['0 ms', '340 ms', '1.0 s', '4.2 s', '60 s', '1 min', '3 min', '2 h 5 min', '3 d 4 h']);
+  t.same(given.map(parseDurationMs), [
+    250,
+    90_000,
+    600_000,
+    7_200_000,
+    86_400_000,
+    5_400_000,
+    5_000,
+    0,
+    ...Array.from({ length: 7 }, () => undefined),
+  ]);
+  t.same([0, 340, 999.6, 4_240, 59_900, 60_000, 185_000, 7_500_000, 273_600_000].map(formatDuration), [
+    '0 ms',
+    '340 ms',
+    '1.0 s',
+    '4.2 s',
+    '60 s',
+    '1 min',
+    '3 min',
+    '2 h 5 min',
+    '3 d 4 h',
+  ]);
 });
 
 t.test('back-off: full jitter under a doubling cap that does not overflow', async (t) => {
   const at = (attempt: number, random: number) => jitteredDelayMs(attempt, { baseMs: 500, maxMs: 60_000, random: () => random });
-  t.same([0, 1, 2, 6, 7, 5_000].map((attempt) => at(attempt, 1)), [500, 1_000, 2_000, 32_000, 60_000, 60_000]);
+  t.same(
+    [0, 1, 2, 6, 7, 5_000].map((attempt) => at(attempt, 1)),
+    [500, 1_000, 2_000, 32_000, 60_000, 60_000],
+  );
   t.same([at(3, 0), at(3, 0.5)], [0, 2_000]);
 });
