@@ -66,11 +66,9 @@ export class Transcripts {
 
   // --- the queue ---
 
-  /** Stores a prompt at the end of the queue; the same key gives the same row again. */
-  addPrompt({ sessionId, text, surface, idempotencyKey, author }: NewPrompt): { id: number; duplicate: boolean } {
+  /** Stores a prompt at the end of the queue; its id. A key is used once per session (`promptByKey` finds it). */
+  addPrompt({ sessionId, text, surface, idempotencyKey, author }: NewPrompt): number {
     return this.#store.transaction(() => {
-      const known = idempotencyKey === undefined ? undefined : this.promptByKey(sessionId, idempotencyKey);
-      if (known) return { id: known.id, duplicate: true };
       const now = Date.now();
       const { id } = this.#store.run(
         "INSERT INTO messages (session_id, role, content, timestamp, idempotency_key, surface, author) VALUES (?, 'user', ?, ?, ?, ?, ?)",
@@ -82,7 +80,7 @@ export class Transcripts {
         author ?? null,
       );
       this.#store.run('UPDATE sessions SET last_active = ? WHERE id = ?', now, sessionId);
-      return { id, duplicate: false };
+      return id;
     });
   }
 

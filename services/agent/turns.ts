@@ -55,7 +55,7 @@ export class Turns {
       });
     }
     const { messageId, started } = events.atomically(sessionId, () => {
-      const { id } = transcripts.addPrompt(prompt);
+      const id = transcripts.addPrompt(prompt);
       alongside?.(id);
       if (this.#canStart(sessionId)) return { messageId: id, started: this.#begin(sessionId, { waited: false }) };
       this.#announceQueue(sessionId);

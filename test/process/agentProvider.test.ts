@@ -1,10 +1,9 @@
 import t from 'tap';
-import { sessionHistory, setupStatus } from '../../ipc/contracts/rpc.ts';
+import { sessionHistory, sessionInterrupt, sessionResume, setupStatus } from '../../ipc/contracts/rpc.ts';
 import { connect } from '../harness/agentClient.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
-import { sessionInterrupt } from '../../ipc/contracts/rpc.ts';
 import { startOpenAi } from '../fakes/openaiServer.ts';
 
 const provider = await startOpenAi();
@@ -72,6 +71,19 @@ t.test('tool calls in fragments are run, their results go back, and the tools ke
   const names = provider.requests.map(({ body }) => body.tools!.map((tool) => tool.function.name).join());
   t.equal(new Set(names).size, 1, 'pinned for the session');
   t.equal(provider.requests[2]!.body.messages[0]!.content, provider.requests[0]!.body.messages[0]!.content, 'and so are the instructions');
+});
+
+t.test('while a tool runs, the text said before it stands in the transcript and not in the running answer', async (t) => {
+  using client = await connect(worker);
+  provider.answer({ text: 'Looking.', toolCalls: [{ name: 'terminal', args: '{"command":"echo up; sleep 308"}' }] });
+  const session_id = await client.create();
+  await client.submit(session_id, 'look');
+  await client.next('tool.progress');
+  const { messages, inflight } = await client.link.call(sessionResume, { session_id });
+  t.match(messages, [{ role: 'user' }, { role: 'assistant', content: 'Looking.', finish_reason: 'tool_calls' }]);
+  t.match(inflight, { text: '', message_id: messages[1]!.id, tools: [{ name: 'terminal', args: { command: 'echo up; sleep 308' } }] });
+  await client.link.call(sessionInterrupt, { session_id });
+  await client.next('message.complete');
 });
 
 t.test('wrong arguments and unknown tools come back to the model, which can correct them', async (t) => {

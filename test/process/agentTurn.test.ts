@@ -159,7 +159,7 @@ t.test('a snapshot taken in mid-stream and the events after it fit together', as
 t.test('prompts of a busy session wait in line and run in order', async (t) => {
   using client = await connect(worker);
   const session_id = await client.create();
-  t.match(await client.link.call(promptSubmit, { session_id, text: 'slow: 0.4' }), { status: 'streaming' });
+  t.match(await client.link.call(promptSubmit, { session_id, text: 'slow: 1' }), { status: 'streaming' });
   const second = await client.link.call(promptSubmit, { session_id, text: 'say: 1 word' });
   const third = await client.link.call(promptSubmit, { session_id, text: 'say: 2 words' });
   t.same([second.status, third.status], ['queued', 'queued']);
@@ -167,10 +167,13 @@ t.test('prompts of a busy session wait in line and run in order', async (t) => {
     { id: second.message_id, text: 'say: 1 word' },
     { id: third.message_id },
   ]);
+  t.match((await client.turn(await client.create(), 'say: 3 words')).complete, { status: 'complete' }, 'another session is not held up');
+  t.equal((await client.link.call(sessionResume, { session_id })).queued.length, 2, 'its end starts nothing here');
   await client.next('message.complete', ({ payload }) => payload.text === 'alpha bravo');
+  const here = client.events.filter((params) => params.session_id === session_id);
   t.same(
-    client.events.filter(({ type }) => type === 'message.complete').map(({ payload }) => payload.text),
-    ['Starting slowly. . Done.', 'alpha', 'alpha bravo'],
+    here.filter(({ type }) => type === 'message.complete').map(({ payload }) => payload.text),
+    ['Starting slowly. . . Done.', 'alpha', 'alpha bravo'],
   );
   const { messages } = await client.link.call(sessionHistory, { session_id });
   t.same(
@@ -178,7 +181,7 @@ t.test('prompts of a busy session wait in line and run in order', async (t) => {
     ['user', 'assistant', 'user', 'assistant', 'user', 'assistant'],
     'each prompt stands before its answer',
   );
-  t.same(client.events.findLast(({ type }) => type === 'queue.updated')!.payload, { queued: [] });
+  t.same(here.findLast(({ type }) => type === 'queue.updated')!.payload, { queued: [] });
 });
 
 t.test('display.busy_input_mode interrupt makes way for the newer prompt, without a restart', async (t) => {

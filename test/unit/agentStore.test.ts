@@ -192,6 +192,7 @@ t.test('a disk that fills up in mid-turn ends the turn with an error that follow
   parts.store.db.pragma('max_page_count = 1000000');
   const next = parts.turns.submit({ sessionId: id, text: 'say: 1 word', surface: 'cli' });
   await parts.turns.ended(next.messageId);
+  t.same(parts.transcripts.runningTurns(), [], 'the turn whose end could not be stored is settled');
   const history = snapshotOf(parts, parts.store.session(id)!).messages;
   t.same(
     history.map(({ role, finish_reason }) => [role, finish_reason]),
