@@ -19,7 +19,11 @@ const BOOT_MARK = '<!--agent:boot-->';
 /** Answers the sizes, for the budget. `root` is the directory of the package. */
 export async function buildPage(root: string): Promise<PageSize> {
   // Loaded here: the rest of a build, and `pageIsFresh`, must not pay for Vite.
-  const [{ build }, { default: react }, { default: tailwind }] = await Promise.all([import('vite'), import('@vitejs/plugin-react'), import('@tailwindcss/vite')]);
+  const [{ build }, { default: react }, { default: tailwind }] = await Promise.all([
+    import('vite'),
+    import('@vitejs/plugin-react'),
+    import('@tailwindcss/vite'),
+  ]);
   const outDir = join(root, 'dist', 'page');
   await build({
     configFile: false,
@@ -54,7 +58,10 @@ function compress(dir: string): void {
   for (const file of filesBelow(dir).filter((path) => COMPRESSED.has(extname(path)))) {
     const bytes = readFileSync(file);
     writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
-    writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }));
+    writeFileSync(
+      `${file}.br`,
+      brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+    );
   }
 }
 

@@ -7,6 +7,7 @@ import type { EventParams, EventPayloads } from '../ipc/contracts/rpc.ts';
 import type * as rpc from '../ipc/contracts/rpc.ts';
 import type { InputOf, ResultOf } from '../ipc/method.ts';
 import { applyEvent, fromSnapshot, type Transcript } from './chat/transcript.ts';
+import { Observable } from './observable.ts';
 
 interface Methods {
   'session.create': typeof rpc.sessionCreate;
@@ -63,6 +64,8 @@ const waits = {
   /** A socket can be dead without telling: asked this often, for this long. */
   ping: 20_000,
   pong: 8_000,
+  /** Between two tries of a call that was refused for the moment. */
+  askAgain: 300,
   /** Bursts of events become one drawing. */
   hiddenDraw: 250,
 } as const;
@@ -72,32 +75,6 @@ const SESSIONS_KEPT = 8;
 
 const CLOSE_UNAUTHENTICATED = 4401;
 const CLOSE_FORBIDDEN = 4403;
-
-/** A value that React can follow. */
-export class Observable<T> {
-  #value: T;
-  #listeners = new Set<() => void>();
-
-  constructor(value: T) {
-    this.#value = value;
-  }
-
-  readonly get = (): T => this.#value;
-
-  get observed(): boolean {
-    return this.#listeners.size > 0;
-  }
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
-
-  set(value: T): void {
-    this.#value = value;
-    for (const listener of this.#listeners) listener();
-  }
-}
 
 interface Pending {
   resolve(value: unknown): void;
@@ -143,7 +120,9 @@ export class Connection {
         this.#pending.delete(id);
         reject(new CallError('TIMEOUT', `${method} was not answered within ${limitMs / 1_000} s`, { retry: true }));
       }, limitMs);
-      const finish = <V>(settle: (value: V) => void) => (value: V) => (clearTimeout(late), settle(value));
+      const finish =
+        <V>(settle: (value: V) => void) =>
+        (value: V) => (clearTimeout(late), settle(value));
       this.#pending.set(id, { resolve: finish(resolve as (value: unknown) => void), reject: finish(reject) });
       socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
     });
@@ -157,6 +136,8 @@ export class Connection {
         return await this.call(method, params);
       } catch (thrown) {
         if (!(thrown instanceof CallError) || !thrown.retry) throw thrown;
+        // A worker that drains refuses at once: it is not asked in a loop.
+        await new Promise((resolve) => setTimeout(resolve, waits.askAgain));
       }
     }
   }
@@ -168,7 +149,9 @@ export class Connection {
     const link = new SessionLink(this, id);
     this.#sessions.set(id, link);
     if (this.state.get().phase === 'ready') void link.attach();
-    const left = [...this.#sessions.values()].filter(({ state }) => !state.observed && state.get().outgoing.length === 0 && state !== link.state);
+    const left = [...this.#sessions.values()].filter(
+      ({ state }) => !state.observed && state.get().outgoing.length === 0 && state !== link.state,
+    );
     for (const { id: oldest } of left.slice(0, Math.max(0, this.#sessions.size - SESSIONS_KEPT))) this.#sessions.delete(oldest);
     return link;
   }
@@ -237,7 +220,10 @@ export class Connection {
   async #checkAlive(): Promise<void> {
     const socket = this.#socket;
     if (document.hidden || this.state.get().phase !== 'ready') return;
-    const alive = await this.call('client.ping', {}, waits.pong).then(() => true, (thrown: CallError) => thrown.code !== 'TIMEOUT');
+    const alive = await this.call('client.ping', {}, waits.pong).then(
+      () => true,
+      (thrown: CallError) => thrown.code !== 'TIMEOUT',
+    );
     if (!alive && socket === this.#socket) socket?.close();
   }
 
@@ -367,17 +353,26 @@ export class SessionLink {
     const all = [...events, ...this.#early.splice(0)].toSorted((a, b) => (a.seq ?? 0) - (b.seq ?? 0));
     for (const event of all) this.#transcript = applyEvent(this.#transcript!, event, Date.now());
     if (latest > this.#transcript!.seq) this.#transcript = { ...this.#transcript!, seq: latest };
-    const shown = new Set([...this.#transcript!.items, ...this.#transcript!.queued].map(({ id }) => id));
-    if (this.#outgoing.some(({ messageId }) => messageId !== null && shown.has(messageId))) {
-      this.#setOutgoing(this.#outgoing.filter(({ messageId }) => messageId === null || !shown.has(messageId)));
-    }
+    if (this.#outgoing.length > 0) this.#forgetShown(this.#transcript!);
     this.#draw();
+  }
+
+  /** A prompt that the transcript holds is no longer on its way. */
+  #forgetShown({ items, queued }: Transcript): void {
+    const shown = new Set([...items, ...queued].map(({ id }) => id));
+    const left = this.#outgoing.filter(({ messageId }) => messageId === null || !shown.has(messageId));
+    if (left.length < this.#outgoing.length) this.#setOutgoing(left);
   }
 
   /** The same key each time: however often it is sent, it is stored once. */
   async #send({ key, text }: Outgoing): Promise<void> {
     try {
-      const { message_id } = await this.#connection.call('prompt.submit', { session_id: this.id, text, idempotency_key: key, surface: 'api' });
+      const { message_id } = await this.#connection.call('prompt.submit', {
+        session_id: this.id,
+        text,
+        idempotency_key: key,
+        surface: 'api',
+      });
       this.#change(key, { messageId: message_id });
       if (this.#transcript) this.#apply([]);
     } catch (thrown) {
@@ -427,5 +422,6 @@ interface RpcError {
   data?: { code?: string; retry?: boolean; fix?: string };
 }
 
-const callError = ({ message, data = {} }: RpcError): CallError => new CallError(data.code ?? 'INTERNAL', message, { retry: data.retry ?? false, fix: data.fix });
+const callError = ({ message, data = {} }: RpcError): CallError =>
+  new CallError(data.code ?? 'INTERNAL', message, { retry: data.retry ?? false, fix: data.fix });
 const gone = (message: string): CallError => new CallError('PEER_GONE', message, { retry: true });

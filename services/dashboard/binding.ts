@@ -79,11 +79,17 @@ function listenError(cause: unknown, host: string, port: number): AgentError {
       });
     }
     case 'EACCES':
-      return new AgentError('CONFIG_INVALID', `this user may not listen on ${where}`, { cause, fix: 'choose a port of 1024 or more for dashboard.port' });
+      return new AgentError('CONFIG_INVALID', `this user may not listen on ${where}`, {
+        cause,
+        fix: 'choose a port of 1024 or more for dashboard.port',
+      });
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new AgentError('CONFIG_INVALID', `${host} is no address of this machine`, { cause, fix: 'set dashboard.host to 127.0.0.1 or to an address of this machine' });
+      return new AgentError('CONFIG_INVALID', `${host} is no address of this machine`, {
+        cause,
+        fix: 'set dashboard.host to 127.0.0.1 or to an address of this machine',
+      });
     default:
       return new AgentError('INTERNAL', `cannot listen on ${where}: ${errnoOf(cause) ?? String(cause)}`, { cause });
   }
@@ -96,7 +102,11 @@ function portOf(text: string): number {
 }
 
 function tooOpen(host: string, port: number): AgentError {
-  return new AgentError('CONFIG_INVALID', `the dashboard would listen on ${host}:${port}, where others can reach it, and no sign-in is set up`, {
-    fix: 'set dashboard.host to 127.0.0.1 and come through an SSH tunnel (ssh -L 9119:127.0.0.1:9119 …), or accept the token as the only protection with `agent up --insecure`',
-  });
+  return new AgentError(
+    'CONFIG_INVALID',
+    `the dashboard would listen on ${host}:${port}, where others can reach it, and no sign-in is set up`,
+    {
+      fix: 'set dashboard.host to 127.0.0.1 and come through an SSH tunnel (ssh -L 9119:127.0.0.1:9119 …), or accept the token as the only protection with `agent up --insecure`',
+    },
+  );
 }

@@ -15,7 +15,9 @@ import type { Binding } from './binding.ts';
 export function checkOrigin({ headers }: Pick<IncomingMessage, 'headers'>, binding: Binding): void {
   const host = headers.host ?? '';
   if (!binding.isAllowedHost(nameOf(host))) {
-    throw new AgentError('FORBIDDEN_ORIGIN', `this dashboard is not served as "${host.slice(0, 100)}"`, { fix: 'use the address that `agent status` shows' });
+    throw new AgentError('FORBIDDEN_ORIGIN', `this dashboard is not served as "${host.slice(0, 100)}"`, {
+      fix: 'use the address that `agent status` shows',
+    });
   }
   const { origin } = headers;
   if (origin === undefined || origin === 'null' || origin === `http://${host}` || origin === `https://${host}`) return;

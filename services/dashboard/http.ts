@@ -134,6 +134,7 @@ function logFailure(log: Logger, request: FastifyRequest, thrown: unknown): void
   const { status, code } = problemOf(thrown);
   const line = `${request.method} ${pathOf(request).slice(0, 200)} answered ${status} ${code}`;
   if (code === 'INTERNAL') log.error(line, errorFields(thrown));
-  else if (status === 401 || status === 403) log.warn(line, { from: request.ip, ...(thrown instanceof Error && thrown.cause ? { cause: messageOf(thrown.cause) } : {}) });
+  else if (status === 401 || status === 403)
+    log.warn(line, { from: request.ip, ...(thrown instanceof Error && thrown.cause ? { cause: messageOf(thrown.cause) } : {}) });
   else log.info(line);
 }

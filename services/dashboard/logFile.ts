@@ -65,7 +65,7 @@ export async function tailLog(path: string, count: number, filter: LogFilter): P
 /** Whole lines from the end of the first `size` bytes to the start of the file. */
 async function* linesBackwards(file: FileHandle, size: number): AsyncGenerator<string> {
   let rest = Buffer.alloc(0);
-  for (let end = size; end > 0; ) {
+  for (let end = size; end > 0;) {
     const start = Math.max(0, end - limits.dashboard.logChunkBytes);
     const chunk = Buffer.alloc(end - start);
     await file.read(chunk, 0, chunk.length, start);
@@ -122,7 +122,11 @@ async function readFrom(file: FileHandle, offset: number): Promise<Buffer> {
   return chunk.subarray(0, bytesRead);
 }
 
-const textLines = (bytes: Buffer): string[] => bytes.toString('utf8').split('\n').filter((line) => line !== '');
+const textLines = (bytes: Buffer): string[] =>
+  bytes
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => line !== '');
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {
   try {
@@ -133,7 +137,10 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
 }
 
 async function inodeOf(path: string): Promise<number> {
-  return stat(path).then(({ ino }) => ino, () => 0);
+  return stat(path).then(
+    ({ ino }) => ino,
+    () => 0,
+  );
 }
 
 interface Changes extends Disposable {

@@ -37,7 +37,10 @@ export function createOverview({ home, token, slot, release, signal: leaving }: 
     } catch (cause) {
       const snapshot = readSnapshot(home.run.status);
       if (snapshot) return { status: snapshot, live: false };
-      throw new AgentError('NO_SUPERVISOR', 'no supervisor answers and it left no snapshot', { cause, fix: 'start the service with `agent up`' });
+      throw new AgentError('NO_SUPERVISOR', 'no supervisor answers and it left no snapshot', {
+        cause,
+        fix: 'start the service with `agent up`',
+      });
     }
   };
   return {

@@ -66,6 +66,9 @@ function policyOf(nonce: string): string {
     `style-src 'self' 'nonce-${nonce}'`,
     // Attributes alone: the terminal sets colours cell by cell. What a model wrote never keeps a style attribute.
     "style-src-attr 'unsafe-inline'",
+    // No string becomes HTML except through the sanitizer of the chat.
+    "require-trusted-types-for 'script'",
+    'trusted-types dompurify',
     "img-src 'self' data:",
     "font-src 'self'",
     "connect-src 'self'",

@@ -22,7 +22,10 @@ async function say(page: Page, text: string): Promise<void> {
 async function ask(page: Page, text: string): Promise<Locator> {
   const before = await answers(page).count();
   await say(page, text);
-  await until('the answer is complete', async () => (await answers(page).count()) > before && (await page.getByTestId('working').count()) === 0);
+  await until(
+    'the answer is complete',
+    async () => (await answers(page).count()) > before && (await page.getByTestId('working').count()) === 0,
+  );
   return answers(page).last();
 }
 
@@ -54,11 +57,19 @@ t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async
     await say(page, 'say: 600 words');
     await page.getByRole('button', { name: 'Stop the answer' }).waitFor();
     t.match(await page.getByTestId('working').innerText(), /Sending|Starting|Waiting|Writing/);
-    const early = await until('the first words', async () => (await answers(page).last().innerText()).split(/\s+/).length > 10 && (await answers(page).last().innerText()));
+    const early = await until(
+      'the first words',
+      async () => (await answers(page).last().innerText()).split(/\s+/).length > 10 && (await answers(page).last().innerText()),
+    );
     await page.getByTestId('working').waitFor({ state: 'detached' });
     const whole = await answers(page).last().innerText();
     t.ok(early.length < whole.length);
-    t.equal(whole.match(/alpha|bravo|charlie|delta|echo|foxtrot|golf|hotel|india|juliett|kilo|lima|mike|november|oscar|papa|quebec|romeo|sierra|tango/g)?.length, 600);
+    t.equal(
+      whole.match(
+        /alpha|bravo|charlie|delta|echo|foxtrot|golf|hotel|india|juliett|kilo|lima|mike|november|oscar|papa|quebec|romeo|sierra|tango/g,
+      )?.length,
+      600,
+    );
   });
 
   await t.test('Escape stops an answer, and a message sent meanwhile waits where it can be seen', async (t) => {
@@ -70,6 +81,19 @@ t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async
     await page.getByText('Stopped here.').waitFor();
     await answers(page).last().getByText('alpha bravo charlie', { exact: true }).waitFor();
     t.equal(await page.locator('[data-role=user]', { hasText: 'say: 3 words' }).count(), 1);
+  });
+
+  await t.test('a reader who looks back is left alone while the answer grows, and can go to its end', async (t) => {
+    await say(page, 'say: 1500 words');
+    await answers(page).last().getByText('alpha').first().waitFor();
+    const box = `document.querySelector('[role=log]').parentElement`;
+    await page.evaluate(`${box}.scrollTop = 0`);
+    const before = (await answers(page).last().innerText()).length;
+    await until('the answer has grown', async () => (await answers(page).last().innerText()).length > before + 500);
+    t.equal(await page.evaluate(`${box}.scrollTop`), 0);
+    await page.getByRole('button', { name: 'To the end' }).click();
+    await page.getByTestId('working').waitFor({ state: 'detached' });
+    t.ok(await page.evaluate(`${box}.scrollHeight - ${box}.scrollTop - ${box}.clientHeight < 40`), 'and from then on the end is followed');
   });
 
   await t.test('reasoning is there, folded', async (t) => {
@@ -108,7 +132,10 @@ t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async
   });
 
   await t.test('markdown is drawn: lists, tables and code that can be copied', async (t) => {
-    const answer = await ask(page, 'Look:\n\n- one\n- **two**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst x = 1;\n```\n\nThat is all.');
+    const answer = await ask(
+      page,
+      'Look:\n\n- one\n- **two**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst x = 1;\n```\n\nThat is all.',
+    );
     for (const element of ['li', 'strong', 'table', 'figure']) t.ok((await answer.locator(`.prose ${element}`).count()) > 0, element);
     t.equal(await answer.locator('figure code').first().innerText(), 'const x = 1;');
   });
@@ -118,9 +145,20 @@ t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async
     const before = await texts();
     await page.keyboard.press('Control+k');
     await page.keyboard.type('uname');
-    t.equal(await page.getByRole('region', { name: 'Chats' }).getByRole('link', { name: /run: uname -a/ }).count(), 1);
+    t.equal(
+      await page
+        .getByRole('region', { name: 'Chats' })
+        .getByRole('link', { name: /run: uname -a/ })
+        .count(),
+      1,
+    );
     await page.reload();
     await until('the same conversation', async () => (await texts()) === before);
+  });
+
+  await t.test('an address of a chat that does not exist says so', async () => {
+    await page.goto(`${dashboard.address}chat/ses_nothing`);
+    await page.getByText('This chat cannot be shown').waitFor();
   });
 
   t.same(errors, [], 'nothing was said on the console, no policy was violated');

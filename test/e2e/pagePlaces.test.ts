@@ -11,9 +11,28 @@ t.setTimeout(115_000);
 
 /** Text colours and what they may stand on; AA asks for 4.5. */
 const pairs = [
-  ['ink', 'paper'], ['ink', 'surface'], ['ink', 'sunken'], ['ink', 'tint'], ['soft', 'paper'], ['soft', 'surface'], ['soft', 'sunken'], ['soft', 'tint'],
-  ['faint', 'paper'], ['faint', 'surface'], ['faint', 'sunken'], ['accent', 'paper'], ['accent', 'tint'], ['on-accent', 'accent'], ['good', 'good-tint'],
-  ['warn', 'warn-tint'], ['warn', 'surface'], ['bad', 'bad-tint'], ['bad', 'surface'], ['ink', 'warn-tint'], ['ink', 'bad-tint'], ['ink', 'good-tint'],
+  ['ink', 'paper'],
+  ['ink', 'surface'],
+  ['ink', 'sunken'],
+  ['ink', 'tint'],
+  ['soft', 'paper'],
+  ['soft', 'surface'],
+  ['soft', 'sunken'],
+  ['soft', 'tint'],
+  ['faint', 'paper'],
+  ['faint', 'surface'],
+  ['faint', 'sunken'],
+  ['accent', 'paper'],
+  ['accent', 'tint'],
+  ['on-accent', 'accent'],
+  ['good', 'good-tint'],
+  ['warn', 'warn-tint'],
+  ['warn', 'surface'],
+  ['bad', 'bad-tint'],
+  ['bad', 'surface'],
+  ['ink', 'warn-tint'],
+  ['ink', 'bad-tint'],
+  ['ink', 'good-tint'],
 ] as const;
 
 const contrastScript = `((pairs) => {
@@ -49,7 +68,9 @@ t.test('workers, logs and terminal on the running service', { timeout: 110_000 }
     t.match(await row('terminal').innerText(), 'on demand');
     await until('cron has served for a second', async () => Date.now() - Date.parse((await service.worker('cron')).since) > 1_200);
     process.kill((await service.worker('cron')).pid!, 'SIGKILL');
-    await row('cron').getByText(/SIGKILL/).waitFor();
+    await row('cron')
+      .getByText(/SIGKILL/)
+      .waitFor();
     await row('cron').and(page.locator('[data-state=ready]')).waitFor();
     t.equal(await row('cron').locator('td').nth(3).innerText(), '1');
   });
@@ -119,7 +140,8 @@ t.test('workers, logs and terminal on the running service', { timeout: 110_000 }
   });
 
   await t.test('the theme follows the system until it is chosen', async (t) => {
-    const dark = () => page.evaluate<boolean>(`matchMedia('(prefers-color-scheme: dark)').matches || document.documentElement.dataset.theme === 'dark'`);
+    const dark = () =>
+      page.evaluate<boolean>(`matchMedia('(prefers-color-scheme: dark)').matches || document.documentElement.dataset.theme === 'dark'`);
     t.equal(await dark(), false);
     t.same(await page.evaluate(contrastScript), [], 'light colours can be read');
     await page.getByRole('button', { name: /Theme: system/ }).click();
@@ -144,10 +166,16 @@ t.test('on a phone every place fits the width, and the menu is a drawer', { time
   for (const place of ['', 'workers', 'logs', 'terminal']) {
     if (place) {
       await page.getByRole('button', { name: 'Menu' }).tap();
-      await page.getByRole('dialog').getByRole('link', { name: new RegExp(place, 'i') }).tap();
+      await page
+        .getByRole('dialog')
+        .getByRole('link', { name: new RegExp(place, 'i') })
+        .tap();
       await page.waitForURL(`**/${place}`);
       await page.getByRole('dialog').waitFor({ state: 'detached' });
     }
-    t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth && document.body.scrollWidth <= innerWidth'), place || 'chat');
+    t.ok(
+      await page.evaluate('document.documentElement.scrollWidth <= innerWidth && document.body.scrollWidth <= innerWidth'),
+      place || 'chat',
+    );
   }
 });

@@ -38,7 +38,12 @@ export interface BrowserLook {
   phone?: boolean;
 }
 
-export async function startBrowser({ width = 1280, height = 800, colorScheme = 'light', phone = false }: BrowserLook = {}): Promise<TestBrowser> {
+export async function startBrowser({
+  width = 1280,
+  height = 800,
+  colorScheme = 'light',
+  phone = false,
+}: BrowserLook = {}): Promise<TestBrowser> {
   const executablePath = await requirePackage('chromium', '/usr/bin/chromium');
   const profile = mkdtempSync(join(tmpdir(), 'agent-browser-'));
   const context = await chromium.launchPersistentContext(profile, {

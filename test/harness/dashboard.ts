@@ -45,7 +45,8 @@ export async function startDashboard(home: Home, { env = {}, ...options }: Start
     port,
     address,
     token,
-    ask: (path, asked = {}) => ask(port, path, { ...asked, headers: { ...(asked.token === false ? {} : { 'X-Agent-Session-Token': token }), ...asked.headers } }),
+    ask: (path, asked = {}) =>
+      ask(port, path, { ...asked, headers: { ...(asked.token === false ? {} : { 'X-Agent-Session-Token': token }), ...asked.headers } }),
     socket(path, { token: given = true, ...rest } = {}) {
       const url = new URL(path, address.replace(/^http/, 'ws'));
       if (given !== false) url.searchParams.set('token', given === true ? token : given);
@@ -57,14 +58,24 @@ export async function startDashboard(home: Home, { env = {}, ...options }: Start
 
 function ask(port: number, path: string, { method = 'GET', headers = {}, body }: Asked): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, path, method, headers: { ...headers, ...(body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }) }, agent: false }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.on('end', () => {
-        const text = Buffer.concat(chunks).toString();
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, json: () => JSON.parse(text) });
-      });
-    });
+    const sent = request(
+      {
+        host: '127.0.0.1',
+        port,
+        path,
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }) },
+        agent: false,
+      },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, json: () => JSON.parse(text) });
+        });
+      },
+    );
     sent.on('error', reject);
     sent.end(body);
   });

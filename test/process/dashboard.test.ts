@@ -12,7 +12,8 @@ import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
 
-const tokenIn = (html: string): string | null => JSON.parse(/__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*"|null)/.exec(html)![1]!) as string | null;
+const tokenIn = (html: string): string | null =>
+  JSON.parse(/__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*"|null)/.exec(html)![1]!) as string | null;
 
 t.test('on loopback the page carries the token, is stored nowhere, and runs only what it came with', async (t) => {
   using home = testHome();
@@ -20,13 +21,21 @@ t.test('on loopback the page carries the token, is stored nowhere, and runs only
   const { status, headers, text } = await dashboard.ask('/', { token: false });
   t.equal(status, 200);
   t.equal(tokenIn(text), dashboard.token);
-  t.match(headers, { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff', 'cross-origin-resource-policy': 'same-origin' });
+  t.match(headers, {
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'same-origin',
+  });
   const policy = String(headers['content-security-policy']);
   const nonce = /script-src 'self' 'nonce-([^']+)'/.exec(policy)![1]!;
   t.match(policy, /default-src 'none'/);
   t.notMatch(policy, /script-src[^;]*unsafe/);
   const inline = [...text.matchAll(/<script(?![^>]*\bsrc=)([^>]*)>/g)].map(([, attributes]) => attributes);
-  t.ok(inline.length > 0 && inline.every((attributes) => attributes!.includes(`nonce="${nonce}"`)), 'every inline script has the nonce of this answer');
+  t.ok(
+    inline.length > 0 && inline.every((attributes) => attributes!.includes(`nonce="${nonce}"`)),
+    'every inline script has the nonce of this answer',
+  );
   const again = await dashboard.ask('/workers', { token: false });
   t.notMatch(again.text, nonce, 'and no two answers share one');
   t.equal(again.status, 200, 'a place of the page is the page');
@@ -62,7 +71,8 @@ t.test('built files are served compressed, for ever, and only they', async (t) =
   t.equal((await raw('br')).headers.get('content-encoding'), 'br');
   t.equal(await (await raw('gzip')).text(), plain.text);
   t.equal((await dashboard.ask(script, { headers: { 'If-None-Match': String(plain.headers.etag) } })).status, 304);
-  for (const path of ['/assets/../../package.json', '/assets/%2e%2e/%2e%2e/package.json', '/package.json', '/index.html']) t.equal((await dashboard.ask(path)).status, 404, path);
+  for (const path of ['/assets/../../package.json', '/assets/%2e%2e/%2e%2e/package.json', '/package.json', '/index.html'])
+    t.equal((await dashboard.ask(path)).status, 404, path);
 });
 
 t.test('a port that is taken: the message names the process that holds it, exit 1', async (t) => {
@@ -100,8 +110,14 @@ t.test('--insecure serves others, tells the operator what that exposes, and give
   t.equal(tokenIn((await dashboard.ask(`/?token=${dashboard.token}`, { token: false })).text), dashboard.token);
   t.notMatch((await dashboard.ask('/api/status', { token: false })).text, home.root, 'strangers learn no path');
   t.match((await dashboard.ask('/api/status')).text, home.root);
-  const outside = Object.values(networkInterfaces()).flat().find((address) => address?.family === 'IPv4' && !address.internal)?.address;
-  for (const [host, status] of [['evil.example', 403], [outside ?? '192.0.2.1', 200], ['localhost', 200]] as const) {
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find((address) => address?.family === 'IPv4' && !address.internal)?.address;
+  for (const [host, status] of [
+    ['evil.example', 403],
+    [outside ?? '192.0.2.1', 200],
+    ['localhost', 200],
+  ] as const) {
     t.equal((await dashboard.ask('/api/status', { headers: { Host: `${host}:9119` } })).status, status, host);
   }
 });

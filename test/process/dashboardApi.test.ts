@@ -20,33 +20,56 @@ t.test('without a supervisor the table is the last snapshot, and a command says 
   t.match((await dashboard.ask('/api/status')).json(), { supervisor: { state: 'unknown' }, workers: [] });
 });
 
-t.test('with a supervisor: the table, a receipt for a command, 202 for its own restart, and the snapshot once it is gone', { timeout: 60_000 }, async (t) => {
-  using home = testHome();
-  await using service = await startService(home, { env: { AGENT_DASHBOARD_SESSION_TOKEN: 'pinned-token-of-the-test' } });
-  await service.ready();
-  const call = (path: string, method = 'GET') =>
-    fetch(`http://127.0.0.1:${service.port}${path}`, { method, headers: { 'X-Agent-Session-Token': 'pinned-token-of-the-test' } });
-  const table = (await (await call('/api/workers')).json()) as { live: boolean; supervisor: { dashboard: string }; workers: { slot: string; state: string }[] };
-  t.match(table, { live: true, supervisor: { dashboard: `http://127.0.0.1:${service.port}/` } });
-  t.match(table.workers.find(({ slot }) => slot === 'agent'), { state: 'ready' });
+t.test(
+  'with a supervisor: the table, a receipt for a command, 202 for its own restart, and the snapshot once it is gone',
+  { timeout: 60_000 },
+  async (t) => {
+    using home = testHome();
+    await using service = await startService(home, { env: { AGENT_DASHBOARD_SESSION_TOKEN: 'pinned-token-of-the-test' } });
+    await service.ready();
+    const call = (path: string, method = 'GET') =>
+      fetch(`http://127.0.0.1:${service.port}${path}`, { method, headers: { 'X-Agent-Session-Token': 'pinned-token-of-the-test' } });
+    const table = (await (await call('/api/workers')).json()) as {
+      live: boolean;
+      supervisor: { dashboard: string };
+      workers: { slot: string; state: string }[];
+    };
+    t.match(table, { live: true, supervisor: { dashboard: `http://127.0.0.1:${service.port}/` } });
+    t.match(
+      table.workers.find(({ slot }) => slot === 'agent'),
+      { state: 'ready' },
+    );
 
-  const { pid } = await service.worker('cron');
-  t.match(await (await call('/api/workers/cron/restart', 'POST')).json(), { slot: 'cron', action: 'restart', actor: 'dashboard', ok: true, old_pid: pid });
-  t.equal((await call('/api/workers/nobody/restart', 'POST')).status, 404);
-  t.equal((await call('/api/workers/cron/explode', 'POST')).status, 422);
+    const { pid } = await service.worker('cron');
+    t.match(await (await call('/api/workers/cron/restart', 'POST')).json(), {
+      slot: 'cron',
+      action: 'restart',
+      actor: 'dashboard',
+      ok: true,
+      old_pid: pid,
+    });
+    t.equal((await call('/api/workers/nobody/restart', 'POST')).status, 404);
+    t.equal((await call('/api/workers/cron/explode', 'POST')).status, 422);
 
-  const before = (await service.worker('dashboard')).pid;
-  const own = await call('/api/workers/dashboard/restart', 'POST');
-  t.equal(own.status, 202);
-  await until('another dashboard serves', async () => (await service.worker('dashboard')).pid !== before && (await call('/api/status')).ok);
+    const before = (await service.worker('dashboard')).pid;
+    const own = await call('/api/workers/dashboard/restart', 'POST');
+    t.equal(own.status, 202);
+    await until(
+      'another dashboard serves',
+      async () => (await service.worker('dashboard')).pid !== before && (await call('/api/status')).ok,
+    );
 
-  await service.kill('SIGKILL');
-  const snapshot = await until('the snapshot is shown', async () => {
-    const seen = (await (await call('/api/workers')).json()) as typeof table;
-    return !seen.live && seen;
-  });
-  t.same(snapshot.workers.map(({ slot }) => slot), table.workers.map(({ slot }) => slot));
-});
+    await service.kill('SIGKILL');
+    const snapshot = await until('the snapshot is shown', async () => {
+      const seen = (await (await call('/api/workers')).json()) as typeof table;
+      return !seen.live && seen;
+    });
+    t.same(
+      snapshot.workers.map(({ slot }) => slot),
+      table.workers.map(({ slot }) => slot),
+    );
+  },
+);
 
 t.test('pause and resume through the API are the sentinel file, for the profile that is named', async (t) => {
   using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
@@ -59,7 +82,10 @@ t.test('pause and resume through the API are the sentinel file, for the profile 
   t.notOk(existsSync(home.estop));
   const wrong = await pause('/api/pause', { reason: 5, forever: true });
   t.equal(wrong.status, 422);
-  t.match(wrong.json<{ errors: { path: string }[] }>().errors.map(({ path }) => path), ['reason', 'forever']);
+  t.match(
+    wrong.json<{ errors: { path: string }[] }>().errors.map(({ path }) => path),
+    ['reason', 'forever'],
+  );
 });
 
 t.test('sessions and messages are those of the agent worker', async (t) => {
@@ -69,8 +95,17 @@ t.test('sessions and messages are those of the agent worker', async (t) => {
   using chat = await connect(agent);
   const id = await chat.create();
   await chat.turn(id, 'say: 3 words');
-  t.match((await dashboard.ask('/api/sessions?limit=5')).json(), { total: 1, limit: 5, offset: 0, sessions: [{ id, title: 'say: 3 words' }] });
-  t.match((await dashboard.ask(`/api/sessions/${id}/messages`)).json(), { session_id: id, messages: [{ role: 'user', content: 'say: 3 words' }, { role: 'assistant' }], pagination: { returned: 2 } });
+  t.match((await dashboard.ask('/api/sessions?limit=5')).json(), {
+    total: 1,
+    limit: 5,
+    offset: 0,
+    sessions: [{ id, title: 'say: 3 words' }],
+  });
+  t.match((await dashboard.ask(`/api/sessions/${id}/messages`)).json(), {
+    session_id: id,
+    messages: [{ role: 'user', content: 'say: 3 words' }, { role: 'assistant' }],
+    pagination: { returned: 2 },
+  });
   t.match(await problemOf(dashboard, '/api/sessions/nobody/messages'), { status: 404, code: 'UNKNOWN_SESSION' });
   await agent.kill();
   t.match(await problemOf(dashboard, '/api/sessions'), { status: 503, code: 'PEER_UNREACHABLE' });
@@ -79,15 +114,23 @@ t.test('sessions and messages are those of the agent worker', async (t) => {
 t.test('the log API gives the last lines over rotated files, from a level on, of a component', async (t) => {
   using home = testHome();
   const path = `${home.logs}/agent.log`;
-  const line = (n: number, level = 'info', component = 'agent') => JSON.stringify({ time: new Date(n).toISOString(), level, component, pid: 1, msg: `line ${n}` });
+  const line = (n: number, level = 'info', component = 'agent') =>
+    JSON.stringify({ time: new Date(n).toISOString(), level, component, pid: 1, msg: `line ${n}` });
   home.write('logs/agent.log.1', `${[1, 2, 3].map((n) => line(n)).join('\n')}\n`);
   home.write('logs/agent.log', `${[line(4), line(5, 'warn'), line(6, 'error', 'tools'), 'not json at all'].join('\n')}\n`);
   await using dashboard = await startDashboard(home);
-  const messages = async (query: string) => (await dashboard.ask(`/api/logs?${query}`)).json<{ lines: string[] }>().lines.map((raw) => (raw.startsWith('{') ? (JSON.parse(raw) as { msg: string }).msg : raw));
+  const messages = async (query: string) =>
+    (await dashboard.ask(`/api/logs?${query}`))
+      .json<{ lines: string[] }>()
+      .lines.map((raw) => (raw.startsWith('{') ? (JSON.parse(raw) as { msg: string }).msg : raw));
   t.same(await messages('lines=5'), ['line 3', 'line 4', 'line 5', 'line 6', 'not json at all']);
   t.same(await messages('lines=5&level=warn'), ['line 5', 'line 6']);
   t.same(await messages('lines=5&component=tools'), ['line 6']);
-  for (const [query, field] of [['file=../../etc/passwd', 'file'], ['level=loud', 'level'], ['lines=1000000', 'lines']] as const) {
+  for (const [query, field] of [
+    ['file=../../etc/passwd', 'file'],
+    ['level=loud', 'level'],
+    ['lines=1000000', 'lines'],
+  ] as const) {
     t.match(await problemOf(dashboard, `/api/logs?${query}`), { status: 422, errors: [{ path: field }] });
   }
 
@@ -101,7 +144,10 @@ t.test('the log API gives the last lines over rotated files, from a level on, of
   appendFileSync(`${path}.1`, `${line(8)}\n`);
   appendFileSync(path, `${line(9)}\n`);
   await until('lines on both sides of a rotation', () => said.length === 4);
-  t.match(said.slice(1).map((raw) => (JSON.parse(raw) as { msg: string }).msg), ['line 7', 'line 8', 'line 9']);
+  t.match(
+    said.slice(1).map((raw) => (JSON.parse(raw) as { msg: string }).msg),
+    ['line 7', 'line 8', 'line 9'],
+  );
   follower.close();
   t.equal((await closed(follower)).code, 1005);
 });
@@ -115,7 +161,13 @@ t.test('cron fire: proof first, then pause, then the claim, once per occurrence'
   const fire = (body: unknown, change: Record<string, string> = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const signature = createHmac('sha256', 'fire-secret-of-the-test').update(text).digest('hex');
-    const headers = { ...json, Host: 'tunnel.example', 'X-Agent-Signature': `sha256=${signature}`, 'X-Agent-Timestamp': String(Math.floor(Date.now() / 1_000)), ...change };
+    const headers = {
+      ...json,
+      Host: 'tunnel.example',
+      'X-Agent-Signature': `sha256=${signature}`,
+      'X-Agent-Timestamp': String(Math.floor(Date.now() / 1_000)),
+      ...change,
+    };
     return dashboard.ask('/api/cron/fire', { method: 'POST', headers, body: text, token: false });
   };
   const wrong = [
@@ -142,6 +194,7 @@ t.test('cron fire: proof first, then pause, then the claim, once per occurrence'
 
 async function problemOf(dashboard: TestDashboard, path: string): Promise<Record<string, unknown>> {
   const { headers, json: parse } = await dashboard.ask(path);
-  if (headers['content-type'] !== 'application/problem+json; charset=utf-8' && headers['content-type'] !== 'application/problem+json') return { type: headers['content-type'] };
+  if (headers['content-type'] !== 'application/problem+json; charset=utf-8' && headers['content-type'] !== 'application/problem+json')
+    return { type: headers['content-type'] };
   return parse();
 }

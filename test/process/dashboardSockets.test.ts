@@ -72,41 +72,48 @@ t.test('what is no JSON-RPC object is refused without losing the connection to t
   tab.socket.close();
 });
 
-t.test('the agent is killed: the socket stays, open calls are answered PEER_GONE, the next agent is announced and replays', { timeout: 60_000 }, async (t) => {
-  using home = testHome();
-  await using first = await startWorker(home, 'agent', { demo: true });
-  await using dashboard = await startDashboard(home);
-  const tab = openTab(dashboard);
-  await tab.event('gateway.ready');
-  tab.send(1, 'session.create', { source: 'api' });
-  const { session_id } = (await tab.answer(1)).result!;
-  tab.send(2, 'prompt.submit', { session_id, text: 'say: 5000 words', idempotency_key: 'one' });
-  await tab.answer(2);
-  await tab.event('message.delta');
-  // A frozen agent answers nothing: this call is in flight when it dies.
-  process.kill(-first.child.pid!, 'SIGSTOP');
-  tab.send(3, 'session.list', {});
-  tab.send(4, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
-  await first.kill('SIGKILL');
-  for (const id of [3, 4]) t.match((await tab.answer(id)).error, { data: { code: 'PEER_GONE', retry: true } });
-  await tab.event('gateway.away');
-  tab.send(5, 'client.ping', {});
-  t.match((await tab.answer(5)).error, { data: { code: 'PEER_GONE' } }, 'and so is what is asked meanwhile');
+t.test(
+  'the agent is killed: the socket stays, open calls are answered PEER_GONE, the next agent is announced and replays',
+  { timeout: 60_000 },
+  async (t) => {
+    using home = testHome();
+    await using first = await startWorker(home, 'agent', { demo: true });
+    await using dashboard = await startDashboard(home);
+    const tab = openTab(dashboard);
+    await tab.event('gateway.ready');
+    tab.send(1, 'session.create', { source: 'api' });
+    const { session_id } = (await tab.answer(1)).result!;
+    tab.send(2, 'prompt.submit', { session_id, text: 'say: 5000 words', idempotency_key: 'one' });
+    await tab.answer(2);
+    await tab.event('message.delta');
+    // A frozen agent answers nothing: this call is in flight when it dies.
+    process.kill(-first.child.pid!, 'SIGSTOP');
+    tab.send(3, 'session.list', {});
+    tab.send(4, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
+    await first.kill('SIGKILL');
+    for (const id of [3, 4]) t.match((await tab.answer(id)).error, { data: { code: 'PEER_GONE', retry: true } });
+    await tab.event('gateway.away');
+    tab.send(5, 'client.ping', {});
+    t.match((await tab.answer(5)).error, { data: { code: 'PEER_GONE' } }, 'and so is what is asked meanwhile');
 
-  const known = Math.max(...tab.frames.map(({ params }) => params?.seq ?? 0));
-  const from = tab.frames.length;
-  await using _second = await startWorker(home, 'agent', { demo: true });
-  await tab.event('gateway.ready', from);
-  tab.send(6, 'session.events.since', { session_id, last_seen: known });
-  const replay = (await tab.answer(6)).result as { truncated: boolean; events: { type: string; payload: { status?: string } }[] };
-  t.equal(replay.truncated, false);
-  t.match(replay.events.find(({ type }) => type === 'message.complete'), { payload: { status: 'interrupted', error: { code: 'TURN_CUT' } } });
-  tab.send(7, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
-  tab.send(8, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
-  const [once, twice] = [(await tab.answer(7)).result, (await tab.answer(8)).result];
-  t.equal(once!.message_id, twice!.message_id, 'sent again with its key it is one message');
-  tab.socket.close();
-});
+    const known = Math.max(...tab.frames.map(({ params }) => params?.seq ?? 0));
+    const from = tab.frames.length;
+    await using _second = await startWorker(home, 'agent', { demo: true });
+    await tab.event('gateway.ready', from);
+    tab.send(6, 'session.events.since', { session_id, last_seen: known });
+    const replay = (await tab.answer(6)).result as { truncated: boolean; events: { type: string; payload: { status?: string } }[] };
+    t.equal(replay.truncated, false);
+    t.match(
+      replay.events.find(({ type }) => type === 'message.complete'),
+      { payload: { status: 'interrupted', error: { code: 'TURN_CUT' } } },
+    );
+    tab.send(7, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
+    tab.send(8, 'prompt.submit', { session_id, text: 'say: 2 words', idempotency_key: 'two' });
+    const [once, twice] = [(await tab.answer(7)).result, (await tab.answer(8)).result];
+    t.equal(once!.message_id, twice!.message_id, 'sent again with its key it is one message');
+    tab.socket.close();
+  },
+);
 
 t.test('a tab that does not read holds up nobody else, and gets its answers or is told to ask again', { timeout: 60_000 }, async (t) => {
   using home = testHome();
@@ -125,7 +132,12 @@ t.test('a tab that does not read holds up nobody else, and gets its answers or i
   other.send(3, 'session.history', { session_id });
   t.ok((await other.answer(3)).result, 'another tab is served meanwhile');
   slow.socket.resume();
-  await until('every call has an answer, or the tab was cut and may dial again', () => slow.socket.readyState === slow.socket.CLOSED || slow.frames.filter(({ id }) => id !== undefined && id !== null && id >= 10).length === 100);
+  await until(
+    'every call has an answer, or the tab was cut and may dial again',
+    () =>
+      slow.socket.readyState === slow.socket.CLOSED ||
+      slow.frames.filter(({ id }) => id !== undefined && id !== null && id >= 10).length === 100,
+  );
   slow.socket.terminate();
   other.socket.close();
 });
@@ -137,7 +149,9 @@ t.test('a terminal opens in the page, takes keys and sizes, and ends with it', a
   const page = dashboard.socket('/api/pty?cols=90&rows=20');
   let output = '';
   const said: Record<string, unknown>[] = [];
-  page.on('message', (data: Buffer, binary) => (binary ? (output += data.toString()) : said.push(JSON.parse(data.toString()) as Record<string, unknown>)));
+  page.on('message', (data: Buffer, binary) =>
+    binary ? (output += data.toString()) : said.push(JSON.parse(data.toString()) as Record<string, unknown>),
+  );
   const { pid } = (await until('ready', () => said[0])) as { pid: number };
   page.send(JSON.stringify({ type: 'resize', cols: 100, rows: 30 }));
   page.send(JSON.stringify({ type: 'input', data: 'stty size; echo é$((6 * 7))\r' }));

@@ -41,7 +41,10 @@ t.test('a shell answers, knows its home and sees no secret of the worker', async
   link.notify(contract.input, { pty_id, data: 'stty size; exit 3\r' });
   await until('the end of the shell', () => exits.length === 1);
   t.match(said(), /30 100/, 'a new size reaches the shell');
-  t.same(exits.map(({ code }) => code), [3]);
+  t.same(
+    exits.map(({ code }) => code),
+    [3],
+  );
   link.close();
 });
 

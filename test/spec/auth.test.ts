@@ -13,42 +13,62 @@ await ensurePage();
 
 const tokenIn = (html: string): unknown => JSON.parse(/__AGENT_SESSION_TOKEN__=("[^"]*"|null)/.exec(html)![1]!);
 
-t.test('auth.1 a token is minted per boot and put into the page; AGENT_DASHBOARD_SESSION_TOKEN pins it; --insecure keeps the token path', async (t) => {
-  using home = testHome();
-  const seen = new Set<unknown>();
-  for (let boot = 0; boot < 2; boot++) {
-    await using dashboard = await startDashboard(home);
-    const token = tokenIn((await dashboard.ask('/', { token: false })).text);
-    t.match(token, /^[0-9a-f]{64}$/);
-    seen.add(token);
-  }
-  t.equal(seen.size, 2, 'another boot, another token');
-  {
-    await using pinned = await startDashboard(home, { env: { AGENT_DASHBOARD_SESSION_TOKEN: 'chosen by the operator' } });
-    t.equal(tokenIn((await pinned.ask('/', { token: false })).text), 'chosen by the operator');
-    t.equal((await pinned.ask('/api/logs', { token: false, headers: { 'X-Agent-Session-Token': 'chosen by the operator' } })).status, 200);
-  }
-  await using wide = await startDashboard(home, { env: { AGENT_DASHBOARD_HOST: '0.0.0.0', AGENT_DASHBOARD_INSECURE: '1' } });
-  t.equal((await wide.ask('/api/logs')).status, 200);
-  t.equal((await wide.ask('/api/logs', { token: false })).status, 401);
-});
+t.test(
+  'auth.1 a token is minted per boot and put into the page; AGENT_DASHBOARD_SESSION_TOKEN pins it; --insecure keeps the token path',
+  async (t) => {
+    using home = testHome();
+    const seen = new Set<unknown>();
+    for (let boot = 0; boot < 2; boot++) {
+      await using dashboard = await startDashboard(home);
+      const token = tokenIn((await dashboard.ask('/', { token: false })).text);
+      t.match(token, /^[0-9a-f]{64}$/);
+      seen.add(token);
+    }
+    t.equal(seen.size, 2, 'another boot, another token');
+    {
+      await using pinned = await startDashboard(home, { env: { AGENT_DASHBOARD_SESSION_TOKEN: 'chosen by the operator' } });
+      t.equal(tokenIn((await pinned.ask('/', { token: false })).text), 'chosen by the operator');
+      t.equal(
+        (await pinned.ask('/api/logs', { token: false, headers: { 'X-Agent-Session-Token': 'chosen by the operator' } })).status,
+        200,
+      );
+    }
+    await using wide = await startDashboard(home, { env: { AGENT_DASHBOARD_HOST: '0.0.0.0', AGENT_DASHBOARD_INSECURE: '1' } });
+    t.equal((await wide.ask('/api/logs')).status, 200);
+    t.equal((await wide.ask('/api/logs', { token: false })).status, 401);
+  },
+);
 
 t.test('auth.6 /api/status is public, every other endpoint below /api/ requires the token', async (t) => {
   using home = testHome();
   await using dashboard = await startDashboard(home);
   t.equal((await dashboard.ask('/api/status', { token: false })).status, 200);
   const others = [
-    ['GET', '/api/workers'], ['POST', '/api/workers/agent/restart'], ['POST', '/api/pause'], ['DELETE', '/api/pause'], ['GET', '/api/logs'],
-    ['GET', '/api/sessions'], ['GET', '/api/sessions/x/messages'], ['POST', '/api/cron/fire'], ['GET', '/api/nothing'], ['POST', '/api/status'], ['GET', '/api/'],
+    ['GET', '/api/workers'],
+    ['POST', '/api/workers/agent/restart'],
+    ['POST', '/api/pause'],
+    ['DELETE', '/api/pause'],
+    ['GET', '/api/logs'],
+    ['GET', '/api/sessions'],
+    ['GET', '/api/sessions/x/messages'],
+    ['POST', '/api/cron/fire'],
+    ['GET', '/api/nothing'],
+    ['POST', '/api/status'],
+    ['GET', '/api/'],
   ] as const;
   for (const [method, path] of others) {
     for (const headers of [{}, { 'X-Agent-Session-Token': 'wrong' }, { 'X-Agent-Session-Token': '' }] as Record<string, string>[]) {
       const { status, headers: answered } = await dashboard.ask(path, { method, headers, token: false });
-      t.match({ status, type: answered['content-type'] }, { status: 401, type: /^application\/problem\+json/ }, `${method} ${path} ${JSON.stringify(headers)}`);
+      t.match(
+        { status, type: answered['content-type'] },
+        { status: 401, type: /^application\/problem\+json/ },
+        `${method} ${path} ${JSON.stringify(headers)}`,
+      );
     }
   }
   for (const path of ['/api/ws', '/api/pty', '/api/logs/follow']) {
-    for (const token of [false, 'wrong'] as const) t.equal((await closed(dashboard.socket(path, { token }))).code, 4401, `${path} ${token}`);
+    for (const token of [false, 'wrong'] as const)
+      t.equal((await closed(dashboard.socket(path, { token }))).code, 4401, `${path} ${token}`);
   }
 });
 
@@ -71,15 +91,34 @@ t.test('auth.7 the opaque origin null is let through to the token; other origins
     { name: 'a name that only begins well', headers: { Host: '127.0.0.1.evil.example' }, want: 403 },
   ];
   for (const { name, headers, want } of cases) t.equal((await dashboard.ask('/api/logs', { headers })).status, want, name);
-  t.match((await dashboard.ask('/', { headers: { Host: 'evil.example' } })).text, 'FORBIDDEN_ORIGIN', 'the page with its token is behind the guard too');
+  t.match(
+    (await dashboard.ask('/', { headers: { Host: 'evil.example' } })).text,
+    'FORBIDDEN_ORIGIN',
+    'the page with its token is behind the guard too',
+  );
 });
 
 t.test('auth.8 a verifier of the cron fire webhook that refuses or crashes yields 401', async (t) => {
   using home = testHome();
   const verifiers = [
-    { name: 'refuses', verify: () => { throw new AgentError('UNAUTHENTICATED', 'no'); } },
-    { name: 'crashes', verify: () => { (undefined as unknown as { key: string }).key.length.toFixed(); } },
-    { name: 'crashes later', verify: async () => { await Promise.reject(new TypeError('boom')); } },
+    {
+      name: 'refuses',
+      verify: () => {
+        throw new AgentError('UNAUTHENTICATED', 'no');
+      },
+    },
+    {
+      name: 'crashes',
+      verify: () => {
+        (undefined as unknown as { key: string }).key.length.toFixed();
+      },
+    },
+    {
+      name: 'crashes later',
+      verify: async () => {
+        await Promise.reject(new TypeError('boom'));
+      },
+    },
   ];
   for (const { name, verify } of verifiers) {
     const app = fastify().setErrorHandler((thrown, _request, reply) => sendProblem(reply, thrown));

@@ -26,7 +26,15 @@ t.test('http.1 GET /api/status answers without a token as soon as the backend is
   const { status, headers, json } = await dashboard.ask('/api/status', { token: false });
   t.equal(status, 200);
   t.match(headers, { 'content-type': /application\/json/, 'cache-control': 'no-store' });
-  t.match(json(), { version: String, agent_home: home.root, gateway_running: false, gateway_platforms: {}, auth_required: false, auth_providers: [], paused: null });
+  t.match(json(), {
+    version: String,
+    agent_home: home.root,
+    gateway_running: false,
+    gateway_platforms: {},
+    auth_required: false,
+    auth_providers: [],
+    paused: null,
+  });
 });
 
 t.test('http.2 WS /api/ws carries chat sessions and RPC of the gateway', async (t) => {
@@ -38,7 +46,7 @@ t.test('http.2 WS /api/ws carries chat sessions and RPC of the gateway', async (
   socket.on('message', (data: Buffer) => frames.push(JSON.parse(data.toString())));
   await until('gateway.ready comes first', () => frames[0]?.params?.type === 'gateway.ready');
   socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'session.create', params: {} }));
-  const { session_id } = (await until('a session', () => frames.find(({ id }) => id === 1)?.result))!;
+  const { session_id } = await until('a session', () => frames.find(({ id }) => id === 1)?.result);
   socket.send(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'prompt.submit', params: { session_id, text: 'say: 2 words' } }));
   const end = await until('the answer', () => frames.find(({ params }) => params?.type === 'message.complete'));
   t.equal(end.params?.payload.text, 'alpha bravo');
@@ -49,7 +57,10 @@ t.test('http.3 WS /api/pty is a terminal; profile points the child at that home'
   using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
   await using _terminal = await startWorker(home, 'terminal', { env: { SHELL: '/bin/bash' } });
   await using dashboard = await startDashboard(home);
-  for (const [query, dir] of [['', home.root], ['?profile=work', `${home.root}/profiles/work`]] as const) {
+  for (const [query, dir] of [
+    ['', home.root],
+    ['?profile=work', `${home.root}/profiles/work`],
+  ] as const) {
     const socket = dashboard.socket(`/api/pty${query}`);
     let output = '';
     let ready = false;
@@ -73,19 +84,26 @@ t.test('http.13 POST /api/cron/fire runs a job for an outside scheduler', async 
   t.equal((await link.call(listRuns, { job_id: job.id })).runs.length, 1);
 });
 
-t.test('http.16 an omitted profile is the default one; the profile of the body wins over that of the query; an unknown one answers 404', async (t) => {
-  using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
-  await using dashboard = await startDashboard(home);
-  const pause = async (query: string, body: object) => {
-    const { status, json } = await dashboard.ask(`/api/pause${query}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
-    return { status, ...json<{ paused?: { path: string } }>() };
-  };
-  const work = `${home.root}/profiles/work/ESTOP`;
-  t.match(await pause('', {}), { paused: { path: home.estop } });
-  t.match(await pause('?profile=work', {}), { paused: { path: work } });
-  t.match(await pause('?profile=nobody', { profile: 'work' }), { paused: { path: work } });
-  t.match(await pause('?profile=work', { profile: 'nobody' }), { status: 404 });
-});
+t.test(
+  'http.16 an omitted profile is the default one; the profile of the body wins over that of the query; an unknown one answers 404',
+  async (t) => {
+    using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
+    await using dashboard = await startDashboard(home);
+    const pause = async (query: string, body: object) => {
+      const { status, json } = await dashboard.ask(`/api/pause${query}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return { status, ...json<{ paused?: { path: string } }>() };
+    };
+    const work = `${home.root}/profiles/work/ESTOP`;
+    t.match(await pause('', {}), { paused: { path: home.estop } });
+    t.match(await pause('?profile=work', {}), { paused: { path: work } });
+    t.match(await pause('?profile=nobody', { profile: 'work' }), { paused: { path: work } });
+    t.match(await pause('?profile=work', { profile: 'nobody' }), { status: 404 });
+  },
+);
 
 t.test('http.17 a fire is claimed before it runs: the answer is 202 and the claim is on record', async (t) => {
   using home = testHome({ '.env': `AGENT_CRON_FIRE_SECRET=${SECRET}\n`, 'scripts/ok.sh': '#!/bin/sh\necho done\n' });
@@ -95,7 +113,9 @@ t.test('http.17 a fire is claimed before it runs: the answer is 202 and the clai
   const { job } = await link.call(createJob, { schedule: '0 3 1 1 *', script: 'ok.sh' });
   const { status, json } = await fire(dashboard, { job_id: job.id });
   t.equal(status, 202);
-  t.match((await link.call(listRuns, { job_id: job.id })).runs, [{ execution_id: json<{ execution_id: string }>().execution_id, trigger: 'fire' }]);
+  t.match((await link.call(listRuns, { job_id: job.id })).runs, [
+    { execution_id: json<{ execution_id: string }>().execution_id, trigger: 'fire' },
+  ]);
 });
 
 t.test('err.2 cron fire while automation is paused: 503 with Retry-After: 60, the job is not claimed', async (t) => {

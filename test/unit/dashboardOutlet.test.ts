@@ -53,7 +53,8 @@ t.test('a source that cannot be held costs the tab its connection, with a code o
   using pair = await connected();
   pair.browser.pause();
   const outlet = createOutlet(pair.server, { pause: () => {}, resume: () => {} });
-  for (let sent = 0; sent < 8 * limits.dashboard.socketQueueMaxBytes && pair.server.readyState === pair.server.OPEN; sent += frame.length) outlet.send(frame, { binary: true });
+  for (let sent = 0; sent < 8 * limits.dashboard.socketQueueMaxBytes && pair.server.readyState === pair.server.OPEN; sent += frame.length)
+    outlet.send(frame, { binary: true });
   t.not(pair.server.readyState, pair.server.OPEN);
   const end = once(pair.browser, 'close');
   pair.browser.resume();

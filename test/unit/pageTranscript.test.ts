@@ -4,13 +4,41 @@ import type { EventParams, Message, SessionInfo, Snapshot } from '../../ipc/cont
 import { applyEvent, fromSnapshot, type Transcript } from '../../web/chat/transcript.ts';
 
 const info: SessionInfo = {
-  model: 'rehearsal', provider: 'demo', reasoning_effort: null, scripted: true, cwd: '/', tools: [], running: false, title: null, version: '0', credential_warning: null,
+  model: 'rehearsal',
+  provider: 'demo',
+  reasoning_effort: null,
+  scripted: true,
+  cwd: '/',
+  tools: [],
+  running: false,
+  title: null,
+  version: '0',
+  credential_warning: null,
 };
 const snapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
-  session_id: 's', messages: [], status: 'idle', inflight: null, queued: [], open_requests: [], pending_connection: null, info, latest_seq: 0, epoch: 'e', ...more,
+  session_id: 's',
+  messages: [],
+  status: 'idle',
+  inflight: null,
+  queued: [],
+  open_requests: [],
+  pending_connection: null,
+  info,
+  latest_seq: 0,
+  epoch: 'e',
+  ...more,
 });
 const row = (id: number, role: Message['role'], content: string, more: Partial<Message> = {}): Message => ({
-  id, role, content, tool_calls: null, tool_call_id: null, tool_name: null, reasoning: null, finish_reason: role === 'assistant' ? 'stop' : null, timestamp: '2026-01-01T00:00:00Z', ...more,
+  id,
+  role,
+  content,
+  tool_calls: null,
+  tool_call_id: null,
+  tool_name: null,
+  reasoning: null,
+  finish_reason: role === 'assistant' ? 'stop' : null,
+  timestamp: '2026-01-01T00:00:00Z',
+  ...more,
 });
 let seq = 0;
 const event = (type: string, payload: Record<string, unknown>): EventParams => ({ type, session_id: 's', seq: ++seq, payload });
@@ -27,7 +55,15 @@ function turn(): EventParams[] {
     event('message.interim', { message_id: 2, text: 'I look.' }),
     event('tool.start', { tool_id: 'a', name: 'terminal', args: { command: 'ls' } }),
     event('tool.progress', { tool_id: 'a', name: 'terminal', preview: 'fi' }),
-    event('tool.complete', { tool_id: 'a', name: 'terminal', args: {}, result: null, result_text: 'file', is_error: false, duration_s: 0.2 }),
+    event('tool.complete', {
+      tool_id: 'a',
+      name: 'terminal',
+      args: {},
+      result: null,
+      result_text: 'file',
+      is_error: false,
+      duration_s: 0.2,
+    }),
     event('message.start', { message_id: 4 }),
     event('message.delta', { text: 'There ' }),
     event('message.delta', { text: 'it is' }),
@@ -41,7 +77,11 @@ t.test('a turn by events ends as the same turn in a snapshot', async (t) => {
     snapshot({
       messages: [
         row(1, 'user', 'go'),
-        row(2, 'assistant', 'I look.', { reasoning: 'hm', finish_reason: 'tool_calls', tool_calls: [{ id: 'a', name: 'terminal', args: { command: 'ls' } }] }),
+        row(2, 'assistant', 'I look.', {
+          reasoning: 'hm',
+          finish_reason: 'tool_calls',
+          tool_calls: [{ id: 'a', name: 'terminal', args: { command: 'ls' } }],
+        }),
         row(3, 'tool', 'file', { tool_call_id: 'a', tool_name: 'terminal' }),
         row(4, 'assistant', 'There it is'),
       ],
@@ -49,7 +89,8 @@ t.test('a turn by events ends as the same turn in a snapshot', async (t) => {
     0,
   );
   // How long things took is told by events alone.
-  const timeless = ({ items, turn: running }: Transcript) => JSON.parse(JSON.stringify({ items, running }, (key, value: unknown) => (key === 'durationMs' ? undefined : value))) as unknown;
+  const timeless = ({ items, turn: running }: Transcript) =>
+    JSON.parse(JSON.stringify({ items, running }, (key, value: unknown) => (key === 'durationMs' ? undefined : value))) as unknown;
   t.same(timeless(live), timeless(later));
 });
 
@@ -68,27 +109,60 @@ t.test('a snapshot in the middle of a turn, with the events after it, ends like 
   t.match(writing.turn, { phase: 'writing', startedAt: 1_000 });
   t.same(play(writing, events).items, whole.items);
 
-  const asked = row(2, 'assistant', 'I look.', { reasoning: 'hm', finish_reason: 'tool_calls', tool_calls: [{ id: 'a', name: 'terminal', args: { command: 'ls' } }] });
+  const asked = row(2, 'assistant', 'I look.', {
+    reasoning: 'hm',
+    finish_reason: 'tool_calls',
+    tool_calls: [{ id: 'a', name: 'terminal', args: { command: 'ls' } }],
+  });
   const tools = [{ tool_id: 'a', name: 'terminal', args: { command: 'ls' } }];
-  const using = fromSnapshot(snapshot({ messages: [row(1, 'user', 'go'), asked], status: 'working', inflight: { ...inflight, text: '', reasoning: '', tools }, latest_seq: 6 }), 5_000);
+  const using = fromSnapshot(
+    snapshot({
+      messages: [row(1, 'user', 'go'), asked],
+      status: 'working',
+      inflight: { ...inflight, text: '', reasoning: '', tools },
+      latest_seq: 6,
+    }),
+    5_000,
+  );
   t.match(using.turn, { phase: 'tool', detail: 'terminal' });
   t.same(play(using, events).items, whole.items);
 });
 
 t.test('a turn that is cut leaves nothing running: its tool is marked, its text kept, the reason shown', async (t) => {
   const error = { code: 'TURN_CUT', message: 'the worker ended', fix: 'send it again' };
-  const cut = play(fromSnapshot(snapshot(), 0), [...turn().slice(0, 7), { type: 'message.complete', session_id: 's', seq: 8, payload: { message_id: 2, text: '', status: 'interrupted', usage: null, error, duration_ms: 5 } }]);
+  const cut = play(fromSnapshot(snapshot(), 0), [
+    ...turn().slice(0, 7),
+    {
+      type: 'message.complete',
+      session_id: 's',
+      seq: 8,
+      payload: { message_id: 2, text: '', status: 'interrupted', usage: null, error, duration_ms: 5 },
+    },
+  ]);
   t.equal(cut.turn, null);
-  t.match(cut.items.at(-1), { text: 'I look.', streaming: false, tools: [{ state: 'cut', text: 'fi' }], end: { status: 'interrupted', failure: error } });
+  t.match(cut.items.at(-1), {
+    text: 'I look.',
+    streaming: false,
+    tools: [{ state: 'cut', text: 'fi' }],
+    end: { status: 'interrupted', failure: error },
+  });
 });
 
 t.test('a prompt that waits is in the queue, and stands at the end when its turn begins', async (t) => {
   const events = turn();
-  const waiting = play(fromSnapshot(snapshot(), 0), [...events.slice(0, 3), { type: 'queue.updated', session_id: 's', seq: 4, payload: { queued: [{ id: 9, text: 'next' }] } }]);
+  const waiting = play(fromSnapshot(snapshot(), 0), [
+    ...events.slice(0, 3),
+    { type: 'queue.updated', session_id: 's', seq: 4, payload: { queued: [{ id: 9, text: 'next' }] } },
+  ]);
   t.same(waiting.queued, [{ id: 9, text: 'next' }]);
   t.notOk(waiting.items.some(({ id }) => id === 9));
   const began = play(waiting, [
-    { type: 'message.complete', session_id: 's', seq: 5, payload: { message_id: 2, text: 'done', status: 'complete', usage: null, error: null, duration_ms: 1 } },
+    {
+      type: 'message.complete',
+      session_id: 's',
+      seq: 5,
+      payload: { message_id: 2, text: 'done', status: 'complete', usage: null, error: null, duration_ms: 1 },
+    },
     { type: 'prompt.accepted', session_id: 's', seq: 6, payload: { message_id: 9, text: 'next', surface: 'api' } },
     { type: 'queue.updated', session_id: 's', seq: 7, payload: { queued: [] } },
   ]);

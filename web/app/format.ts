@@ -23,3 +23,6 @@ export function age(at: string, nowMs: number = Date.now()): string {
 }
 
 export const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 100 * 2 ** 20 ? 1 : 0)} MB`;
+
+/** The service's messages begin in lower case, as parts of a line in a terminal. */
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -48,7 +48,11 @@ function NotFound() {
     <>
       <PlaceHeader title="Nothing here" />
       <p className="p-6 text-soft">
-        This address leads nowhere. Go back to the <Link to="/" className="text-accent underline">chat</Link>.
+        This address leads nowhere. Go back to the{' '}
+        <Link to="/" className="text-accent underline">
+          chat
+        </Link>
+        .
       </p>
     </>
   );

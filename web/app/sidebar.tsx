@@ -60,7 +60,14 @@ function Mark() {
   return (
     <svg viewBox="0 0 32 32" className="size-7" aria-hidden="true">
       <rect width="32" height="32" rx="9" fill="var(--color-accent)" />
-      <path d="M9.5 23 16 8.5 22.5 23" fill="none" stroke="var(--color-on-accent)" strokeWidth="2.8" strokeLinecap="round" strokeLinejoin="round" />
+      <path
+        d="M9.5 23 16 8.5 22.5 23"
+        fill="none"
+        stroke="var(--color-on-accent)"
+        strokeWidth="2.8"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
       <circle cx="16" cy="19.2" r="1.9" fill="var(--color-on-accent)" />
     </svg>
   );

@@ -1,5 +1,5 @@
 /** Light, dark, or as the system says; remembered by this browser, set before the first paint by index.html. */
-import { Observable } from '../connection.ts';
+import { Observable } from '../observable.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
 const STORED = 'agent.theme';

@@ -73,7 +73,12 @@ export function Composer({ draftKey, working, onSubmit, onStop, queued = [], not
               <Square size={13} fill="currentColor" />
             </RoundButton>
           )}
-          <RoundButton label={working ? 'Send: it waits its turn' : 'Send'} type="submit" disabled={text.trim() === ''} className="bg-accent text-on-accent hover:bg-accent-strong disabled:bg-sunken disabled:text-faint">
+          <RoundButton
+            label={working ? 'Send: it waits its turn' : 'Send'}
+            type="submit"
+            disabled={text.trim() === ''}
+            className="bg-accent text-on-accent hover:bg-accent-strong disabled:bg-sunken disabled:text-faint"
+          >
             <ArrowUp size={18} />
           </RoundButton>
         </div>
@@ -93,7 +98,13 @@ interface RoundButtonProps {
 
 function RoundButton({ label, children, className, type = 'button', ...rest }: RoundButtonProps) {
   return (
-    <button type={type} aria-label={label} title={label} className={`inline-flex size-9 items-center justify-center rounded-full transition-colors ${className}`} {...rest}>
+    <button
+      type={type}
+      aria-label={label}
+      title={label}
+      className={`inline-flex size-9 items-center justify-center rounded-full transition-colors ${className}`}
+      {...rest}
+    >
       {children}
     </button>
   );

@@ -1,5 +1,5 @@
 /** One chat: its messages, what is under way, and the composer. */
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
 import { useConnectionState, useSession } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import type { Outgoing, SessionState } from '../connection.ts';
@@ -8,7 +8,7 @@ import { Composer } from './composer.tsx';
 import { FailedPrompt, MessageItem, PendingPrompt, Working } from './messages.tsx';
 import { ModelNotice } from './modelNotice.tsx';
 import { Scroller } from './scroller.tsx';
-import type { Transcript } from './transcript.ts';
+import type { Item, Transcript } from './transcript.ts';
 import { titleOfTool } from './toolCard.tsx';
 
 export function Conversation({ id }: { id: string }) {
@@ -18,22 +18,35 @@ export function Conversation({ id }: { id: string }) {
   const pending = unseen(state);
   const work = workOf(transcript, pending, phase === 'ready');
   const working = work !== null;
+  const [sent, setSent] = useState(0);
+  const submit = (text: string) => {
+    link.submit(text);
+    setSent((count) => count + 1);
+  };
   useEscape(working, () => void link.interrupt());
 
   return (
     <>
       <PlaceHeader title={transcript?.info.title ?? (transcript ? 'Chat' : ' ')} />
       <main className="flex min-h-0 flex-1 flex-col">
-        <Scroller followKey={pending.length + (transcript?.items.length ?? 0)}>
+        <Scroller followKey={sent}>
           {failure && (
             <Notice tone="bad" title="This chat cannot be shown">
               {failure}
             </Notice>
           )}
-          {transcript && visible(transcript).map((item) => <MessageItem key={`${item.kind}${item.id}`} item={item} onRetry={(text) => link.submit(text)} prompt={promptBefore(transcript, item.id)} />)}
+          {transcript &&
+            withPrompts(transcript).map(({ item, prompt }) => (
+              <MessageItem key={`${item.kind}${item.id}`} item={item} prompt={prompt} onRetry={submit} />
+            ))}
           {pending.map((prompt) =>
             prompt.failure ? (
-              <FailedPrompt key={prompt.key} prompt={prompt} onRetry={() => link.settle(prompt.key, 'retry')} onDiscard={() => link.settle(prompt.key, 'discard')} />
+              <FailedPrompt
+                key={prompt.key}
+                prompt={prompt}
+                onRetry={() => link.settle(prompt.key, 'retry')}
+                onDiscard={() => link.settle(prompt.key, 'discard')}
+              />
             ) : (
               <PendingPrompt key={prompt.key} text={prompt.text} />
             ),
@@ -43,7 +56,7 @@ export function Conversation({ id }: { id: string }) {
         <Composer
           draftKey={id}
           working={working}
-          onSubmit={(text) => link.submit(text)}
+          onSubmit={submit}
           onStop={() => void link.interrupt()}
           queued={transcript?.queued ?? []}
           notice={transcript && <ModelNotice scripted={transcript.info.scripted} warning={transcript.info.credential_warning} />}
@@ -55,26 +68,30 @@ export function Conversation({ id }: { id: string }) {
 
 /** Prompts that the transcript does not show yet; one may arrive as an event before its own answer. */
 function unseen({ transcript, outgoing }: SessionState): Outgoing[] {
-  const known = [...(transcript?.items.filter(({ kind }) => kind === 'user') ?? []), ...(transcript?.queued ?? [])] as { id: number; text: string }[];
+  const known = [...(transcript?.items.filter(({ kind }) => kind === 'user') ?? []), ...(transcript?.queued ?? [])] as {
+    id: number;
+    text: string;
+  }[];
   const taken = new Set<number>();
   return outgoing.filter(({ messageId, text, afterId, failure }) => {
     if (failure) return true;
-    const found = known.find((row) => !taken.has(row.id) && (messageId === null ? row.id > afterId && row.text === text : row.id === messageId));
+    const found = known.find(
+      (row) => !taken.has(row.id) && (messageId === null ? row.id > afterId && row.text === text : row.id === messageId),
+    );
     if (found) taken.add(found.id);
     return !found;
   });
 }
 
-/** Waiting prompts stand at the composer, not in the conversation. */
-function visible({ items, queued }: Transcript): Transcript['items'] {
+/** Each item with the prompt it answers. Prompts that wait stand at the composer, not in the conversation. */
+function withPrompts({ items, queued }: Transcript): { item: Item; prompt: string | null }[] {
   const waiting = new Set(queued.map(({ id }) => id));
-  return waiting.size === 0 ? items : items.filter(({ kind, id }) => kind !== 'user' || !waiting.has(id));
-}
-
-function promptBefore({ items }: Transcript, id: number): string | null {
-  const at = items.findIndex((item) => item.kind === 'agent' && item.id === id);
-  const prompt = items.slice(0, Math.max(0, at)).findLast(({ kind }) => kind === 'user');
-  return prompt?.kind === 'user' ? prompt.text : null;
+  let prompt: string | null = null;
+  return items.flatMap((item) => {
+    if (item.kind === 'user' && waiting.has(item.id)) return [];
+    if (item.kind === 'user') prompt = item.text;
+    return [{ item, prompt }];
+  });
 }
 
 /** What is being waited for, in words, from the moment that Enter is pressed. */

@@ -27,10 +27,38 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
 });
 
 const rules = {
-  ALLOWED_TAGS: ['p', 'br', 'hr', 'em', 'strong', 'del', 'code', 'pre', 'a', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'table', 'thead', 'tbody', 'tr', 'th', 'td'],
+  ALLOWED_TAGS: [
+    'p',
+    'br',
+    'hr',
+    'em',
+    'strong',
+    'del',
+    'code',
+    'pre',
+    'a',
+    'ul',
+    'ol',
+    'li',
+    'blockquote',
+    'h1',
+    'h2',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'table',
+    'thead',
+    'tbody',
+    'tr',
+    'th',
+    'td',
+  ],
   ALLOWED_ATTR: ['href', 'title', 'align', 'start'],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   ADD_ATTR: ['target', 'rel'],
+  // The page's policy takes HTML from this sanitizer alone.
+  RETURN_TRUSTED_TYPE: true,
 };
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
@@ -38,7 +66,11 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
   return (
     <div className="prose">
       {blocks.map((block, index) =>
-        block.type === 'code' ? <CodeBlock key={index} text={(block as Tokens.Code).text} language={(block as Tokens.Code).lang ?? ''} /> : <Block key={index} token={block as Tokens.Generic} />,
+        block.type === 'code' ? (
+          <CodeBlock key={index} text={(block as Tokens.Code).text} language={(block as Tokens.Code).lang ?? ''} />
+        ) : (
+          <Block key={index} token={block as Tokens.Generic} />
+        ),
       )}
     </div>
   );

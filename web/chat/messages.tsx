@@ -1,7 +1,7 @@
 /** Messages as they are drawn: prompts, answers with their tools and reasoning, and what is under way. */
 import { RotateCcw } from 'lucide-react';
 import { memo, useEffect, useState } from 'react';
-import { duration } from '../app/format.ts';
+import { duration, sentence } from '../app/format.ts';
 import type { Outgoing } from '../connection.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copyButton.tsx';
@@ -62,7 +62,7 @@ export function FailedPrompt({ prompt, onRetry, onDiscard }: { prompt: Outgoing;
           </span>
         }
       >
-        {prompt.failure?.message}
+        {sentence(prompt.failure?.message ?? '')}
         {prompt.failure?.fix && ` — ${prompt.failure.fix}`}
       </Notice>
     </div>
@@ -79,7 +79,9 @@ function Answer({ item, prompt, onRetry }: { item: AgentItem; prompt: string | n
       {tools.map((tool) => (
         <ToolCard key={tool.id} tool={tool} />
       ))}
-      {end && end.status !== 'complete' && <Ending status={end.status} failure={end.failure} onRetry={prompt === null ? undefined : () => onRetry(prompt)} />}
+      {end && end.status !== 'complete' && (
+        <Ending status={end.status} failure={end.failure} onRetry={prompt === null ? undefined : () => onRetry(prompt)} />
+      )}
       {end && text && <Footer text={text} durationMs={end.durationMs} />}
     </article>
   );
@@ -88,13 +90,23 @@ function Answer({ item, prompt, onRetry }: { item: AgentItem; prompt: string | n
 function Reasoning({ text, live }: { text: string; live: boolean }) {
   return (
     <details className="rounded-xl border border-line text-sm">
-      <summary className={`px-4 py-2 text-soft marker:text-faint ${live ? 'animate-breathe' : ''}`}>{live ? 'Thinking' : 'What it thought'}</summary>
+      <summary className={`px-4 py-2 text-soft marker:text-faint ${live ? 'animate-breathe' : ''}`}>
+        {live ? 'Thinking' : 'What it thought'}
+      </summary>
       <div className="border-t border-line px-4 py-3 whitespace-pre-wrap text-soft">{text}</div>
     </details>
   );
 }
 
-function Ending({ status, failure, onRetry }: { status: 'interrupted' | 'error'; failure: Failure | null; onRetry: (() => void) | undefined }) {
+function Ending({
+  status,
+  failure,
+  onRetry,
+}: {
+  status: 'interrupted' | 'error';
+  failure: Failure | null;
+  onRetry: (() => void) | undefined;
+}) {
   const retry = onRetry && (
     <Button icon={<RotateCcw size={14} />} onClick={onRetry}>
       Send again
@@ -102,9 +114,13 @@ function Ending({ status, failure, onRetry }: { status: 'interrupted' | 'error';
   );
   if (status === 'interrupted' && !failure) return <p className="text-sm text-faint">Stopped here.</p>;
   return (
-    <Notice tone={status === 'error' ? 'bad' : 'warn'} title={status === 'error' ? 'This answer failed' : 'This answer was cut off'} actions={retry}>
-      {failure && <p>{failure.message}</p>}
-      {failure?.fix && <p className="mt-1 text-soft">{failure.fix}</p>}
+    <Notice
+      tone={status === 'error' ? 'bad' : 'warn'}
+      title={status === 'error' ? 'This answer failed' : 'This answer was cut off'}
+      actions={retry}
+    >
+      {failure && <p>{sentence(failure.message)}</p>}
+      {failure?.fix && <p className="mt-1 text-soft">{sentence(failure.fix)}</p>}
       {failure && (
         <p className="mt-1">
           <Command>{failure.code}</Command>

@@ -1,4 +1,5 @@
 /** Says honestly what answers here: the scripted rehearsal model, or nothing yet, with the shortest ways out. */
+import { sentence } from '../app/format.ts';
 import { Command, Notice } from '../ui/notice.tsx';
 
 export function ModelNotice({ scripted, warning }: { scripted: boolean; warning: string | null }) {
@@ -43,13 +44,17 @@ function Rehearsal({ because }: { because: string | null }) {
 /** The service says `what — way, or way`. */
 function splitWarning(text: string): { what: string; ways: string[] } {
   const [what = '', rest = ''] = text.split(' — ', 2);
-  const sentence = what.charAt(0).toUpperCase() + what.slice(1);
-  const ways = rest.split(/, or /).map((way) => way.charAt(0).toUpperCase() + way.slice(1));
-  return { what: `${sentence}.`, ways: ways.filter((way) => way !== '') };
+  return {
+    what: `${sentence(what)}.`,
+    ways: rest
+      .split(/, or /)
+      .filter((way) => way !== '')
+      .map(sentence),
+  };
 }
 
 /** Commands and assignments in a sentence, set apart. */
 function Marked({ text }: { text: string }) {
-  const parts = text.split(/(agent config set \S+ \S+|[A-Z][A-Z0-9_]+=\S*|\/\S+\.env)/);
+  const parts = text.split(/(agent config set \S+ (?:<[^>]+>|\S+)|[A-Z][A-Z0-9_]+=\S*|\/\S+\.env)/);
   return parts.map((part, index) => (index % 2 === 1 ? <Command key={index}>{part}</Command> : part));
 }

@@ -104,7 +104,10 @@ function Welcome({ scripted, onPick }: { scripted: boolean; onPick: (prompt: str
               <span className={scripted ? 'font-mono text-sm break-words' : 'text-[0.9375rem] font-medium'}>{prompt}</span>
               <span className="flex items-center justify-between gap-2 text-sm text-soft">
                 {does}
-                <ArrowRight size={15} className="shrink-0 text-faint transition-transform group-hover:translate-x-0.5 group-hover:text-accent" />
+                <ArrowRight
+                  size={15}
+                  className="shrink-0 text-faint transition-transform group-hover:translate-x-0.5 group-hover:text-accent"
+                />
               </span>
             </button>
           </li>

@@ -22,7 +22,7 @@ export function Scroller({ followKey, children }: { followKey: number; children:
     observer.observe(outer.current!);
     return () => observer.disconnect();
   }, []);
-  // Something of one's own was sent: show it.
+  // The reader sent something: it is shown, wherever the reader was.
   useLayoutEffect(() => {
     following.current = true;
     toEnd();

@@ -13,7 +13,8 @@ const STALE_AFTER = new Set(['gateway.ready', 'sessions.changed', 'session.title
 /** A burst of them is one question. */
 const SETTLE_MS = 300;
 
-export const titleOf = ({ title, preview }: Pick<SessionRow, 'title' | 'preview'>): string => title?.trim() || preview.trim() || 'Untitled chat';
+export const titleOf = ({ title, preview }: Pick<SessionRow, 'title' | 'preview'>): string =>
+  title?.trim() || preview.trim() || 'Untitled chat';
 
 export function SessionList({ focused }: { focused: boolean }) {
   const connection = useConnection();
@@ -21,7 +22,9 @@ export function SessionList({ focused }: { focused: boolean }) {
   const { data } = useQuery({ queryKey: ['sessions'], queryFn: () => connection.callSafely('session.list', { limit: LISTED_MAX }) });
   useFreshList();
   const wanted = filter.trim().toLowerCase();
-  const rows = (data?.sessions ?? []).filter((row) => wanted === '' || titleOf(row).toLowerCase().includes(wanted) || row.source.includes(wanted));
+  const rows = (data?.sessions ?? []).filter(
+    (row) => wanted === '' || titleOf(row).toLowerCase().includes(wanted) || row.source.includes(wanted),
+  );
 
   return (
     <section aria-label="Chats" className="flex min-h-0 flex-1 flex-col border-t border-line pt-3">
@@ -53,7 +56,9 @@ export function SessionList({ focused }: { focused: boolean }) {
         {rows.map((row) => (
           <SessionEntry key={row.id} row={row} />
         ))}
-        {data && rows.length === 0 && <li className="px-3 py-2 text-sm text-faint">{wanted ? 'No chat has that name.' : 'No chats yet.'}</li>}
+        {data && rows.length === 0 && (
+          <li className="px-3 py-2 text-sm text-faint">{wanted ? 'No chat has that name.' : 'No chats yet.'}</li>
+        )}
       </ul>
     </section>
   );

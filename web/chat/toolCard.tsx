@@ -27,8 +27,18 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolUse }) {
   const open = chosen ?? (text !== '' && text.split('\n', SHORT_LINES + 1).length <= SHORT_LINES);
   const args = argumentsOf(tool);
   return (
-    <section aria-label={`Tool: ${titleOfTool(name)}`} data-tool={name} data-state={state} className="min-w-0 overflow-hidden rounded-xl border border-line bg-surface text-sm">
-      <button type="button" aria-expanded={open} onClick={() => setChosen(!open)} className="flex h-11 w-full min-w-0 items-center gap-2.5 px-3 text-left -outline-offset-2 hover:bg-sunken">
+    <section
+      aria-label={`Tool: ${titleOfTool(name)}`}
+      data-tool={name}
+      data-state={state}
+      className="min-w-0 overflow-hidden rounded-xl border border-line bg-surface text-sm"
+    >
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setChosen(!open)}
+        className="flex h-11 w-full min-w-0 items-center gap-2.5 px-3 text-left -outline-offset-2 hover:bg-sunken"
+      >
         <ChevronRight size={15} className={`shrink-0 text-faint transition-transform ${open ? 'rotate-90' : ''}`} />
         <Icon size={16} className="shrink-0 text-soft" />
         <span className="shrink-0 font-medium">{titleOfTool(name)}</span>
@@ -38,7 +48,11 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolUse }) {
       {open && (
         <div className="border-t border-line">
           {args.rest !== null && <Section label="Arguments" text={args.rest} />}
-          {text !== '' ? <Section label={state === 'failed' ? 'Error' : 'Output'} text={text} bad={state === 'failed'} /> : <p className="px-4 py-3 text-faint">{silence[state]}</p>}
+          {text !== '' ? (
+            <Section label={state === 'failed' ? 'Error' : 'Output'} text={text} bad={state === 'failed'} />
+          ) : (
+            <p className="px-4 py-3 text-faint">{silence[state]}</p>
+          )}
         </div>
       )}
     </section>
@@ -55,7 +69,13 @@ const silence: Record<ToolUse['state'], string> = {
 function Outcome({ tool: { state, durationMs } }: { tool: ToolUse }) {
   switch (state) {
     case 'running':
-      return <span role="img" aria-label="running" className="size-3.5 shrink-0 animate-turn rounded-full border-2 border-edge border-t-accent" />;
+      return (
+        <span
+          role="img"
+          aria-label="running"
+          className="size-3.5 shrink-0 animate-turn rounded-full border-2 border-edge border-t-accent"
+        />
+      );
     case 'failed':
       return <span className="shrink-0 font-medium text-bad">failed{durationMs === null ? '' : ` · ${duration(durationMs)}`}</span>;
     case 'cut':
@@ -72,7 +92,10 @@ function Section({ label, text, bad = false }: { label: string; text: string; ba
         {label}
         <CopyButton text={text} label={`Copy: ${label.toLowerCase()}`} />
       </div>
-      <pre tabIndex={0} className={`max-h-80 overflow-auto px-4 pb-3 font-mono text-[0.8125rem] leading-relaxed break-words whitespace-pre-wrap -outline-offset-2 ${bad ? 'text-bad' : ''}`}>
+      <pre
+        tabIndex={0}
+        className={`max-h-80 overflow-auto px-4 pb-3 font-mono text-[0.8125rem] leading-relaxed break-words whitespace-pre-wrap -outline-offset-2 ${bad ? 'text-bad' : ''}`}
+      >
         {text}
       </pre>
     </div>

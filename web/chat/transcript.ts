@@ -67,17 +67,39 @@ export interface Transcript {
 
 // --- from a snapshot ---
 
-export function fromSnapshot({ session_id, messages, status, inflight, queued, info, latest_seq, epoch }: Snapshot, nowMs: number): Transcript {
+export function fromSnapshot(
+  { session_id, messages, status, inflight, queued, info, latest_seq, epoch }: Snapshot,
+  nowMs: number,
+): Transcript {
   const items = itemsOf(messages);
   let turn: Turn | null = status === 'working' ? { startedAt: nowMs, phase: 'waiting', detail: null } : null;
   if (inflight) {
-    const open = inflight.tools.map((tool): ToolUse => ({ id: tool.tool_id, name: tool.name, args: tool.args, state: 'running', text: '', durationMs: null }));
+    const open = inflight.tools.map((tool): ToolUse => ({
+      id: tool.tool_id,
+      name: tool.name,
+      args: tool.args,
+      state: 'running',
+      text: '',
+      durationMs: null,
+    }));
     const running = new Set(open.map(({ id }) => id));
     const last = items.at(-1);
     if (last?.kind === 'agent' && last.tools.some(({ id }) => running.has(id))) {
-      items[items.length - 1] = { ...last, streaming: true, tools: last.tools.map((tool) => (running.has(tool.id) ? { ...tool, state: 'running' } : tool)) };
+      items[items.length - 1] = {
+        ...last,
+        streaming: true,
+        tools: last.tools.map((tool) => (running.has(tool.id) ? { ...tool, state: 'running' } : tool)),
+      };
     } else if (last?.kind !== 'agent' || last.id !== inflight.message_id) {
-      items.push({ kind: 'agent', id: inflight.message_id, text: inflight.text, reasoning: inflight.reasoning, tools: open, streaming: true, end: null });
+      items.push({
+        kind: 'agent',
+        id: inflight.message_id,
+        text: inflight.text,
+        reasoning: inflight.reasoning,
+        tools: open,
+        streaming: true,
+        end: null,
+      });
     }
     const phase = open.length > 0 ? 'tool' : inflight.text ? 'writing' : inflight.reasoning ? 'thinking' : 'waiting';
     turn = { startedAt: Math.min(nowMs, Date.parse(inflight.started_at) || nowMs), phase, detail: open.at(-1)?.name ?? null };
@@ -125,12 +147,20 @@ export function applyEvent(before: Transcript, event: EventParams, nowMs: number
 }
 
 function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: number): Transcript {
-  const turn = (phase: Turn['phase'], detail: string | null = null): Turn => ({ startedAt: before.turn?.startedAt ?? nowMs, phase, detail });
+  const turn = (phase: Turn['phase'], detail: string | null = null): Turn => ({
+    startedAt: before.turn?.startedAt ?? nowMs,
+    phase,
+    detail,
+  });
   switch (type) {
     case 'prompt.accepted': {
       const { message_id, text } = payload as EventPayloads['prompt.accepted'];
       if (before.items.some(({ kind, id }) => kind === 'user' && id === message_id)) return before;
-      return { ...before, turn: turn(before.turn?.phase ?? 'waiting', before.turn?.detail), items: [...before.items, { kind: 'user', id: message_id, text }] };
+      return {
+        ...before,
+        turn: turn(before.turn?.phase ?? 'waiting', before.turn?.detail),
+        items: [...before.items, { kind: 'user', id: message_id, text }],
+      };
     }
     case 'message.start': {
       const { message_id } = payload as EventPayloads['message.start'];
@@ -138,9 +168,17 @@ function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: 
       return { ...before, turn: turn('waiting'), items: [...stopped(before.items), fresh] };
     }
     case 'message.delta':
-      return { ...before, turn: turn('writing'), items: changeLast(before, (item) => ({ ...item, text: item.text + (payload as EventPayloads['message.delta']).text })) };
+      return {
+        ...before,
+        turn: turn('writing'),
+        items: changeLast(before, (item) => ({ ...item, text: item.text + (payload as EventPayloads['message.delta']).text })),
+      };
     case 'reasoning.delta':
-      return { ...before, turn: turn('thinking'), items: changeLast(before, (item) => ({ ...item, reasoning: item.reasoning + (payload as EventPayloads['reasoning.delta']).text })) };
+      return {
+        ...before,
+        turn: turn('thinking'),
+        items: changeLast(before, (item) => ({ ...item, reasoning: item.reasoning + (payload as EventPayloads['reasoning.delta']).text })),
+      };
     case 'message.interim': {
       const { text } = payload as EventPayloads['message.interim'];
       return { ...before, items: changeLast(before, (item) => ({ ...item, text })) };
@@ -148,7 +186,11 @@ function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: 
     case 'tool.start': {
       const { tool_id, name, args } = payload as EventPayloads['tool.start'];
       const use: ToolUse = { id: tool_id, name, args, state: 'running', text: '', durationMs: null };
-      return { ...before, turn: turn('tool', name), items: changeLast(before, (item) => ({ ...item, tools: [...item.tools.filter(({ id }) => id !== tool_id), use] })) };
+      return {
+        ...before,
+        turn: turn('tool', name),
+        items: changeLast(before, (item) => ({ ...item, tools: [...item.tools.filter(({ id }) => id !== tool_id), use] })),
+      };
     }
     case 'tool.progress': {
       const { tool_id, preview } = payload as EventPayloads['tool.progress'];
@@ -156,7 +198,12 @@ function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: 
     }
     case 'tool.complete': {
       const { tool_id, result_text, is_error, duration_s } = payload as EventPayloads['tool.complete'];
-      const items = changeTool(before, tool_id, (tool) => ({ ...tool, state: is_error ? 'failed' : 'done', text: result_text, durationMs: duration_s * 1_000 }));
+      const items = changeTool(before, tool_id, (tool) => ({
+        ...tool,
+        state: is_error ? 'failed' : 'done',
+        text: result_text,
+        durationMs: duration_s * 1_000,
+      }));
       return { ...before, turn: turn('waiting'), items };
     }
     case 'message.complete':
@@ -171,18 +218,26 @@ function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: 
       return { ...before, info: { ...before.info, title: (payload as EventPayloads['session.title']).title } };
     case 'error':
     case 'notice':
-      return { ...before, items: [...before.items, { kind: 'notice', id: -(seq ?? nowMs), text: String(payload.message ?? payload.text ?? '') }] };
+      return {
+        ...before,
+        items: [...before.items, { kind: 'notice', id: -(seq ?? nowMs), text: String(payload.message ?? payload.text ?? '') }],
+      };
     default:
       return before;
   }
 }
 
-function completed(before: Transcript, { message_id, text, status, error, duration_ms }: EventPayloads['message.complete'], seq: number): Item[] {
+function completed(
+  before: Transcript,
+  { message_id, text, status, error, duration_ms }: EventPayloads['message.complete'],
+  seq: number,
+): Item[] {
   const items = stopped(before.items);
   const end: AgentItem['end'] = { status, failure: error, durationMs: duration_ms };
   const at = items.findLastIndex(({ kind, id }) => kind === 'agent' && id === message_id);
   const found = items[at];
-  if (found?.kind !== 'agent') return [...items, { kind: 'agent', id: message_id ?? -seq, text, reasoning: '', tools: [], streaming: false, end }];
+  if (found?.kind !== 'agent')
+    return [...items, { kind: 'agent', id: message_id ?? -seq, text, reasoning: '', tools: [], streaming: false, end }];
   items[at] = { ...found, text: text || found.text, end };
   return items;
 }

@@ -47,12 +47,15 @@ export function useLogLines(file: string, level: string): { lines: readonly LogL
           fresh = [];
         }
         fresh.push(...said.map(readLine));
-        draw ??= setTimeout(() => {
-          draw = undefined;
-          const more = fresh;
-          fresh = [];
-          setLines((before) => [...before, ...more].slice(-LINES_MAX));
-        }, ready ? 0 : DRAW_MS);
+        draw ??= setTimeout(
+          () => {
+            draw = undefined;
+            const more = fresh;
+            fresh = [];
+            setLines((before) => [...before, ...more].slice(-LINES_MAX));
+          },
+          ready ? 0 : DRAW_MS,
+        );
       };
       socket.onclose = async ({ code }) => {
         if (stopped) return;

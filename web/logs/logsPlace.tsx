@@ -34,25 +34,46 @@ export function LogsPlace() {
             className="h-8 min-w-32 flex-1 rounded-lg bg-sunken px-3 text-sm placeholder:text-faint"
           />
           <label className="flex h-8 items-center gap-2 px-1 text-sm">
-            <input type="checkbox" checked={following} onChange={(event) => setFollowing(event.target.checked)} className="size-4 accent-accent" />
+            <input
+              type="checkbox"
+              checked={following}
+              onChange={(event) => setFollowing(event.target.checked)}
+              className="size-4 accent-accent"
+            />
             Follow
           </label>
         </div>
         {shown.length > 0 ? (
           <Lines lines={shown} following={following} onFollow={setFollowing} />
         ) : (
-          <p className="p-6 text-sm text-faint">{!connected ? 'Connecting…' : wanted ? 'No line holds that.' : 'Nothing has been written here at this level.'}</p>
+          <p className="p-6 text-sm text-faint">
+            {!connected ? 'Connecting…' : wanted ? 'No line holds that.' : 'Nothing has been written here at this level.'}
+          </p>
         )}
       </main>
     </>
   );
 }
 
-function Choice({ label, value, options, onChange }: { label: string; value: string; options: readonly string[]; onChange: (value: string) => void }) {
+function Choice({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  options: readonly string[];
+  onChange: (value: string) => void;
+}) {
   return (
     <label className="flex items-center gap-2 text-sm text-soft">
       <span className="max-sm:sr-only">{label}</span>
-      <select value={value} onChange={(event) => onChange(event.target.value)} className="h-8 rounded-lg border border-edge bg-surface px-2 text-ink">
+      <select
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className="h-8 rounded-lg border border-edge bg-surface px-2 text-ink"
+      >
         {options.map((option) => (
           <option key={option}>{option}</option>
         ))}
@@ -90,8 +111,18 @@ function Lines({ lines, following, onFollow }: { lines: readonly LogLine[]; foll
     >
       <div className="relative w-full" style={{ height: rows.getTotalSize() }}>
         {rows.getVirtualItems().map(({ index, start, key }) => (
-          <div key={key} data-index={index} ref={rows.measureElement} className="absolute inset-x-0" style={{ transform: `translateY(${start}px)` }}>
-            <Line line={lines[index]!} open={open === lines[index]!.id} onToggle={() => setOpen(open === lines[index]!.id ? null : lines[index]!.id)} />
+          <div
+            key={key}
+            data-index={index}
+            ref={rows.measureElement}
+            className="absolute inset-x-0"
+            style={{ transform: `translateY(${start}px)` }}
+          >
+            <Line
+              line={lines[index]!}
+              open={open === lines[index]!.id}
+              onToggle={() => setOpen(open === lines[index]!.id ? null : lines[index]!.id)}
+            />
           </div>
         ))}
       </div>
@@ -99,12 +130,23 @@ function Lines({ lines, following, onFollow }: { lines: readonly LogLine[]; foll
   );
 }
 
-const tones: Record<string, string> = { debug: 'text-faint', info: 'text-soft', warn: 'text-warn', error: 'text-bad', fatal: 'text-bad font-bold' };
+const tones: Record<string, string> = {
+  debug: 'text-faint',
+  info: 'text-soft',
+  warn: 'text-warn',
+  error: 'text-bad',
+  fatal: 'text-bad font-bold',
+};
 
 function Line({ line, open, onToggle }: { line: LogLine; open: boolean; onToggle: () => void }) {
   return (
     <>
-      <button type="button" aria-expanded={open} onClick={onToggle} className="flex h-7 w-full items-center gap-3 px-4 text-left -outline-offset-2 hover:bg-sunken md:px-6">
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={onToggle}
+        className="flex h-7 w-full items-center gap-3 px-4 text-left -outline-offset-2 hover:bg-sunken md:px-6"
+      >
         <span className="shrink-0 text-faint tabular-nums">{line.time}</span>
         <span className={`w-10 shrink-0 ${tones[line.level] ?? 'text-soft'}`}>{line.level}</span>
         <span className="w-24 shrink-0 truncate text-faint max-sm:hidden">{line.component}</span>
@@ -113,7 +155,11 @@ function Line({ line, open, onToggle }: { line: LogLine; open: boolean; onToggle
           {line.fields && <span className="text-faint"> {line.fields}</span>}
         </span>
       </button>
-      {open && <pre className="overflow-x-auto border-y border-line bg-surface px-4 py-3 break-words whitespace-pre-wrap md:px-6">{line.whole()}</pre>}
+      {open && (
+        <pre className="overflow-x-auto border-y border-line bg-surface px-4 py-3 break-words whitespace-pre-wrap md:px-6">
+          {line.whole()}
+        </pre>
+      )}
     </>
   );
 }

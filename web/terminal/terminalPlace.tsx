@@ -18,7 +18,10 @@ export function TerminalPlace() {
       <main className="relative min-h-0 flex-1 bg-surface p-2 md:p-4">
         <Screen key={attempt} look={look} onState={setState} />
         {state.phase === 'ended' && (
-          <div role="status" className="absolute inset-x-4 bottom-4 flex flex-wrap items-center justify-between gap-3 rounded-xl border border-line bg-paper px-4 py-3 text-sm shadow-raised">
+          <div
+            role="status"
+            className="absolute inset-x-4 bottom-4 flex flex-wrap items-center justify-between gap-3 rounded-xl border border-line bg-paper px-4 py-3 text-sm shadow-raised"
+          >
             <span>{state.text}</span>
             <Button
               weight="strong"

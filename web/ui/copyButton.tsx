@@ -13,7 +13,11 @@ export function CopyButton({ text, label, className = '' }: { text: string; labe
   // Browsers offer the clipboard on secure addresses only.
   if (!navigator.clipboard) return null;
   return (
-    <IconButton label={copied ? 'Copied' : label} className={className} onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}>
+    <IconButton
+      label={copied ? 'Copied' : label}
+      className={className}
+      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    >
       {copied ? <Check size={14} /> : <Copy size={14} />}
     </IconButton>
   );

@@ -19,7 +19,10 @@ const words: Record<Tone, string> = {
 
 export function Notice({ tone, title, children, actions }: { tone: Tone; title?: string; children?: ReactNode; actions?: ReactNode }) {
   return (
-    <div role={tone === 'bad' ? 'alert' : 'status'} className={`flex flex-wrap items-start gap-x-4 gap-y-2 rounded-xl px-4 py-3 text-sm ${boxes[tone]}`}>
+    <div
+      role={tone === 'bad' ? 'alert' : 'status'}
+      className={`flex flex-wrap items-start gap-x-4 gap-y-2 rounded-xl px-4 py-3 text-sm ${boxes[tone]}`}
+    >
       <div className="min-w-0 flex-1 basis-64">
         {title && <p className="font-semibold">{title}</p>}
         {children}

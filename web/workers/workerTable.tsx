@@ -56,7 +56,13 @@ export function WorkerTable({ workers, busySlot, onCommand }: WorkerTableProps) 
           </thead>
           <tbody>
             {workers.map((worker) => (
-              <WorkerRow key={worker.slot} worker={worker} busy={busySlot === worker.slot} onCommand={onCommand} onStop={() => setStopping(worker.slot)} />
+              <WorkerRow
+                key={worker.slot}
+                worker={worker}
+                busy={busySlot === worker.slot}
+                onCommand={onCommand}
+                onStop={() => setStopping(worker.slot)}
+              />
             ))}
           </tbody>
         </table>
@@ -95,7 +101,8 @@ function WorkerRow({ worker, busy, onCommand, onStop }: RowProps) {
         {next_start_at && <p className="mt-1 text-soft">Next try {inWords(next_start_at)}.</p>}
         {last_exit && (
           <p className="mt-1 text-soft">
-            {last_exit.summary} <span className="text-faint">({age(last_exit.at) === 'now' ? 'just now' : `${age(last_exit.at)} ago`})</span>
+            {last_exit.summary}{' '}
+            <span className="text-faint">({age(last_exit.at) === 'now' ? 'just now' : `${age(last_exit.at)} ago`})</span>
           </p>
         )}
       </td>
@@ -135,9 +142,13 @@ function StopDialog({ slot, onClose, onStop }: { slot: string | null; onClose: (
         <AlertDialog.Backdrop className="fixed inset-0 z-10 bg-[rgb(20_18_15/0.45)]" />
         <AlertDialog.Popup className="fixed top-1/2 left-1/2 z-20 grid w-[min(26rem,92vw)] -translate-x-1/2 -translate-y-1/2 gap-4 rounded-2xl border border-line bg-surface p-6 shadow-raised">
           <AlertDialog.Title className="text-lg font-semibold">Stop {slot}?</AlertDialog.Title>
-          <AlertDialog.Description className="text-soft">It finishes what it does, then stays down until it is started again.</AlertDialog.Description>
+          <AlertDialog.Description className="text-soft">
+            It finishes what it does, then stays down until it is started again.
+          </AlertDialog.Description>
           <span className="flex justify-end gap-2">
-            <AlertDialog.Close className="h-8 rounded-lg px-3 text-sm font-medium text-soft hover:bg-sunken">Keep it running</AlertDialog.Close>
+            <AlertDialog.Close className="h-8 rounded-lg px-3 text-sm font-medium text-soft hover:bg-sunken">
+              Keep it running
+            </AlertDialog.Close>
             <Button weight="strong" onClick={() => slot && onStop(slot)}>
               Stop it
             </Button>

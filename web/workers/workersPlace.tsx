@@ -17,14 +17,20 @@ type Answer = Receipt | { accepted: true; slot: string; action: Action };
 
 export function WorkersPlace() {
   const queries = useQueryClient();
-  const { data, error } = useQuery({ queryKey: ['workers'], queryFn: ({ signal }) => api<Overview>('/api/workers', { signal }), refetchInterval: LOOK_MS });
+  const { data, error } = useQuery({
+    queryKey: ['workers'],
+    queryFn: ({ signal }) => api<Overview>('/api/workers', { signal }),
+    refetchInterval: LOOK_MS,
+  });
   const again = () => queries.invalidateQueries({ queryKey: ['workers'] });
   const command = useMutation({
-    mutationFn: ({ slot, action }: { slot: string; action: Action }) => api<Answer>(`/api/workers/${encodeURIComponent(slot)}/${action}`, { method: 'POST' }),
+    mutationFn: ({ slot, action }: { slot: string; action: Action }) =>
+      api<Answer>(`/api/workers/${encodeURIComponent(slot)}/${action}`, { method: 'POST' }),
     onSettled: again,
   });
   const pause = useMutation({
-    mutationFn: (on: boolean) => api('/api/pause', on ? { method: 'POST', body: { reason: 'paused in the dashboard' } } : { method: 'DELETE' }),
+    mutationFn: (on: boolean) =>
+      api('/api/pause', on ? { method: 'POST', body: { reason: 'paused in the dashboard' } } : { method: 'DELETE' }),
     onSettled: again,
   });
 
@@ -36,7 +42,8 @@ export function WorkersPlace() {
           {error && !data && <Problem thrown={error} />}
           {data && !data.live && (
             <Notice tone="bad" title="No supervisor answers">
-              This is its last snapshot, of {age(data.at) === 'now' ? 'a moment ago' : `${age(data.at)} ago`}. The workers below may still run; <Command>agent up</Command> takes them over again.
+              This is its last snapshot, of {age(data.at) === 'now' ? 'a moment ago' : `${age(data.at)} ago`}. The workers below may still
+              run; <Command>agent up</Command> takes them over again.
             </Notice>
           )}
           {data?.problems.map(({ what, fix }) => (
@@ -49,7 +56,13 @@ export function WorkersPlace() {
               {pause.error && <Problem thrown={pause.error} />}
             </PauseSwitch>
           )}
-          {data && <WorkerTable workers={data.workers} busySlot={command.isPending ? command.variables.slot : null} onCommand={(slot, action) => command.mutate({ slot, action })} />}
+          {data && (
+            <WorkerTable
+              workers={data.workers}
+              busySlot={command.isPending ? command.variables.slot : null}
+              onCommand={(slot, action) => command.mutate({ slot, action })}
+            />
+          )}
           <div aria-live="polite" className="min-h-10">
             {command.data && !command.isPending && <Outcome answer={command.data} />}
             {command.error && !command.isPending && <Problem thrown={command.error} />}
@@ -96,7 +109,12 @@ function PauseSwitch({ paused, busy, onChange, children }: PauseSwitchProps) {
 
 function Outcome({ answer }: { answer: Answer }) {
   if ('accepted' in answer) return <Notice tone="neutral">{answer.slot}: asked for. This page goes on as soon as it is back.</Notice>;
-  if (!answer.ok) return <Notice tone="bad" title={`${answer.slot}: ${answer.action} failed`}>{answer.error}</Notice>;
+  if (!answer.ok)
+    return (
+      <Notice tone="bad" title={`${answer.slot}: ${answer.action} failed`}>
+        {answer.error}
+      </Notice>
+    );
   const parts = [
     answer.ready_ms === null ? null : `ready after ${duration(answer.ready_ms)}`,
     answer.drained_ms === null ? null : `drained in ${duration(answer.drained_ms)}`,

@@ -39,7 +39,9 @@ export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, v
           throw isAgentError(thrown) && thrown.code === 'PAUSED' ? paused() : thrown;
         });
       context.log.info('cron fire', { job_id, claimed: claim.claimed, execution_id: claim.execution_id ?? undefined });
-      return reply.status(claim.claimed ? 202 : 200).send(claim.claimed ? { execution_id: claim.execution_id, claimed: true } : { claimed: false });
+      return reply
+        .status(claim.claimed ? 202 : 200)
+        .send(claim.claimed ? { execution_id: claim.execution_id, claimed: true } : { claimed: false });
     });
   });
 }

@@ -8,7 +8,11 @@ import type { Dashboard } from '../http.ts';
 import { parseRequest } from '../problem.ts';
 
 const Count = (max: number) => z.coerce.number().int().min(1).max(max);
-const List = z.looseObject({ limit: Count(500).default(50), offset: z.coerce.number().int().min(0).max(499).default(0), profile: z.string().optional() });
+const List = z.looseObject({
+  limit: Count(500).default(50),
+  offset: z.coerce.number().int().min(0).max(499).default(0),
+  profile: z.string().optional(),
+});
 const Messages = z.looseObject({ limit: Count(10_000).default(500), profile: z.string().optional() });
 const Params = z.object({ id: z.string().min(1).max(200) });
 
@@ -21,7 +25,11 @@ export function addSessionRoutes(app: FastifyInstance, { context }: Dashboard): 
 
   app.get('/api/sessions', async (request) => {
     const { limit, offset, profile } = parseRequest(List, request.query);
-    const { sessions, total } = await agentOf(profile).call(sessionList, { limit: Math.min(500, offset + limit) }, { signal: request.signal });
+    const { sessions, total } = await agentOf(profile).call(
+      sessionList,
+      { limit: Math.min(500, offset + limit) },
+      { signal: request.signal },
+    );
     return { sessions: sessions.slice(offset, offset + limit), total, limit, offset };
   });
 

@@ -35,7 +35,11 @@ function localPaths(home: Dashboard['context']['home']): Record<string, string> 
   return { agent_home: home.root, config_path: home.config, env_path: home.env };
 }
 
-function supervisorFields(seen: Seen | undefined): { state: 'running' | 'gone' | 'unknown'; seen_at: string | null; started_at: string | null } {
+function supervisorFields(seen: Seen | undefined): {
+  state: 'running' | 'gone' | 'unknown';
+  seen_at: string | null;
+  started_at: string | null;
+} {
   if (!seen) return { state: 'unknown', seen_at: null, started_at: null };
   return { state: seen.live ? 'running' : 'gone', seen_at: seen.status.at, started_at: seen.status.supervisor.started_at };
 }

@@ -26,9 +26,11 @@ export function addWorkerRoutes(app: FastifyInstance, { context, overview }: Das
     const { slot, action } = parseRequest(Params, request.params);
     const { drain = true } = parseRequest(Body, request.body);
     const cause = 'asked for in the dashboard';
-    const sent = overview.supervisor.call(commands[action], { slot, drain, actor: 'dashboard', cause }, { timeoutMs: commandMs }).catch((thrown: unknown) => {
-      throw isTransport(thrown) ? noSupervisor(thrown) : thrown;
-    });
+    const sent = overview.supervisor
+      .call(commands[action], { slot, drain, actor: 'dashboard', cause }, { timeoutMs: commandMs })
+      .catch((thrown: unknown) => {
+        throw isTransport(thrown) ? noSupervisor(thrown) : thrown;
+      });
     context.log.info(`${action} of ${slot} asked for`, { from: request.ip });
     if (slot === context.slot && action !== 'start') {
       // This process is what ends: the receipt reaches nobody, the page sees the result when it is back.

@@ -99,7 +99,10 @@ async function openTerminal(
   for (;;) {
     let link: Link | undefined;
     try {
-      link = await dialTerminal(dashboard, notices(() => link));
+      link = await dialTerminal(
+        dashboard,
+        notices(() => link),
+      );
       return { link, terminal: await link.call(terminal.open, { cols, rows, ...(profile === undefined ? {} : { profile }) }) };
     } catch (thrown) {
       link?.close();
@@ -118,7 +121,12 @@ async function dialTerminal({ context, overview }: Dashboard, notices: NoticeHan
     if (!isTransport(thrown)) throw thrown;
   }
   await overview.supervisor.call(ensureSlot, { slot: SLOT }).catch((cause: unknown) => {
-    throw isTransport(cause) ? new AgentError('PEER_UNREACHABLE', 'the terminal worker does not run and no supervisor can start it', { cause, fix: 'run `agent up`' }) : cause;
+    throw isTransport(cause)
+      ? new AgentError('PEER_UNREACHABLE', 'the terminal worker does not run and no supervisor can start it', {
+          cause,
+          fix: 'run `agent up`',
+        })
+      : cause;
   });
   return dial(path, { ...options, startingMs: limits.ipc.startingMs });
 }

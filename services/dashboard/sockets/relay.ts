@@ -156,5 +156,9 @@ function refusal(id: Id | null, code: ErrorCode, message: string): string {
 }
 
 function away(reason: string): string {
-  return JSON.stringify({ jsonrpc: '2.0', method: event.name, params: { type: 'gateway.away', session_id: null, seq: null, payload: { reason } } });
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    method: event.name,
+    params: { type: 'gateway.away', session_id: null, seq: null, payload: { reason } },
+  });
 }

@@ -34,7 +34,11 @@ export interface Sockets extends Disposable {
 export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
   const wss = new WebSocketServer({ noServer: true, clientTracking: true, perMessageDeflate: false, maxPayload: limits.ipc.frameMaxBytes });
   const relay = createAgentRelay(dashboard);
-  const routes: Record<string, SocketRoute> = { '/api/ws': relay, '/api/pty': bridgeTerminal(dashboard), '/api/logs/follow': followLogs(dashboard) };
+  const routes: Record<string, SocketRoute> = {
+    '/api/ws': relay,
+    '/api/pty': bridgeTerminal(dashboard),
+    '/api/logs/follow': followLogs(dashboard),
+  };
   const heart = startHeartbeat(wss);
   const paths = new WeakMap<WebSocket, string>();
   let draining = false;
@@ -47,7 +51,8 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
     try {
       if (!route) throw new AgentError('NOT_FOUND', `there is no WebSocket ${pathname}`);
       if (draining) throw new AgentError('DRAINING', 'the dashboard restarts');
-      if (wss.clients.size >= limits.dashboard.socketsMax) throw new AgentError('TOO_MANY_CONNECTIONS', `${wss.clients.size} sockets are open`);
+      if (wss.clients.size >= limits.dashboard.socketsMax)
+        throw new AgentError('TOO_MANY_CONNECTIONS', `${wss.clients.size} sockets are open`);
       const refusal = refuse(request, searchParams, dashboard);
       if (refusal) {
         dashboard.context.log.warn(`WebSocket ${pathname} refused with ${refusal.code}: ${refusal.reason}`);
@@ -81,7 +86,11 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
   };
 }
 
-function refuse(request: IncomingMessage, query: URLSearchParams, { binding, token }: Dashboard): { code: number; reason: string } | undefined {
+function refuse(
+  request: IncomingMessage,
+  query: URLSearchParams,
+  { binding, token }: Dashboard,
+): { code: number; reason: string } | undefined {
   try {
     checkOrigin(request, binding);
   } catch (thrown) {
@@ -94,7 +103,12 @@ function refuse(request: IncomingMessage, query: URLSearchParams, { binding, tok
 function refuseUpgrade(socket: Duplex, thrown: unknown): void {
   const body = problemOf(thrown);
   const text = JSON.stringify(body);
-  const head = [`HTTP/1.1 ${body.status} ${STATUS_CODES[body.status] ?? 'Error'}`, 'Content-Type: application/problem+json', `Content-Length: ${Buffer.byteLength(text)}`, 'Connection: close'];
+  const head = [
+    `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status] ?? 'Error'}`,
+    'Content-Type: application/problem+json',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'Connection: close',
+  ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);
 }
 
