@@ -148,6 +148,8 @@ export const limits = {
     eventsSlack: 256,
     /** Events of a session that rests this long are forgotten; its transcript stays. */
     eventsKeepMs: 604_800_000,
+    /** How often a running worker forgets what is too old. */
+    housekeepingMs: 86_400_000,
     /** A session that never got a prompt is forgotten after this long. */
     emptySessionMs: 86_400_000,
     /** Rows and characters of a transcript in one answer; older rows are paged through session.history. */

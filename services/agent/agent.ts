@@ -2,10 +2,13 @@
  * The agent worker: hosts the conversation engine, owns state.db, serves the gateway RPC to clients and
  * `turn.run` to other workers. What a crash left behind is in order before the socket listens.
  */
+import { join } from 'node:path';
 import { createModel } from '../../agent/models/resolve.ts';
 import { limits } from '../../base/limits.ts';
+import { errorFields } from '../../base/log.ts';
 import { rpcMethods } from '../../ipc/contracts/rpc.ts';
 import type { Link } from '../../ipc/link.ts';
+import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
@@ -42,14 +45,16 @@ export function buildAgent(context: WorkerContext): SessionParts {
   return { context, store, transcripts, events, turns, desk };
 }
 
+/** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
 export async function startAgent(context: WorkerContext): Promise<WorkerService> {
   const { log } = context;
+  const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
   const { store, transcripts, events, turns, desk } = parts;
 
   const cut = recover({ store, transcripts, events, log });
-  store.forgetEmptySessions();
-  events.forgetIdle(limits.turn.eventsKeepMs);
+  keepHouse(parts);
+  const housekeeping = setInterval(() => keepHouse(parts), limits.turn.housekeepingMs).unref();
   await loadModel(context, desk.resolve());
 
   const ready = {
@@ -67,9 +72,21 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     drain: (signal) => turns.drain(signal),
     started: () => turns.resumeQueues(),
     async [Symbol.asyncDispose]() {
+      clearInterval(housekeeping);
       store.close();
+      lock[Symbol.dispose]();
     },
   };
+}
+
+/** What is too old to be asked for goes; a store that refuses it now is asked again tomorrow. */
+function keepHouse({ context, store, events }: SessionParts): void {
+  try {
+    store.forgetEmptySessions();
+    events.forgetIdle(limits.turn.eventsKeepMs);
+  } catch (thrown) {
+    context.log.warn('old events could not be removed', errorFields(thrown));
+  }
 }
 
 /** The first turn must not wait for a package; without a provider none is loaded. */

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { drain } from '../../ipc/contracts/peer.ts';
 import {
@@ -105,4 +106,26 @@ t.test('SIGTERM ends the worker with exit code 0 and removes its socket', async 
   await using worker = await startWorker(home, 'agent', { demo: true });
   t.same(await worker.kill('SIGTERM'), { code: 0, signal: null });
   t.notOk(existsSync(home.run.socket('agent')));
+});
+
+t.test('a second worker on the same store is refused and leaves the running turn of the first alone', async (t) => {
+  using home = testHome();
+  await using first = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(first);
+  await client.submit(await client.create(), 'slow: 1');
+  await client.next('message.delta');
+  await using second = await startWorker(home, 'agent', { demo: true, ready: false });
+  const [code] = (await once(second.child, 'exit')) as [number];
+  t.equal(code, 1);
+  t.match(second.output(), new RegExp(`LOCK_HELD: agent \\(process ${first.child.pid}`));
+  t.match((await client.next('message.complete')).payload, { status: 'complete', text: /Done\.$/ });
+});
+
+t.test('a damaged state.db parks the worker with the command that recovers it', async (t) => {
+  using home = testHome();
+  home.write('state.db', 'this is no database, '.repeat(500));
+  await using worker = await startWorker(home, 'agent', { demo: true, ready: false });
+  const [code] = (await once(worker.child, 'exit')) as [number];
+  t.equal(code, 78);
+  t.match(worker.output(), /STORE_CORRUPT: .*state\.db.*sqlite3 .*\.recover/);
 });

@@ -156,6 +156,18 @@ t.test('a snapshot taken in mid-stream and the events after it fit together', as
   t.equal(late.events.find(({ seq }) => seq !== null)!.seq, snapshot.latest_seq + 1);
 });
 
+t.test('a client that does not read does not hold up the turn', async (t) => {
+  using reader = await connect(worker);
+  using deaf = await connect(worker);
+  const sessionId = await reader.create();
+  await deaf.link.call(sessionResume, { session_id: sessionId });
+  deaf.link.pause();
+  // More than a socket holds: the tool's output travels twice in one event.
+  for (let n = 0; n < 6; n++) t.match((await reader.turn(sessionId, 'run: seq 1 100000')).complete, { status: 'complete' });
+  deaf.link.resume();
+  await deaf.next('message.complete');
+});
+
 t.test('prompts of a busy session wait in line and run in order', async (t) => {
   using client = await connect(worker);
   const session_id = await client.create();
