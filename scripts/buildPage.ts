@@ -2,7 +2,7 @@
  * Builds the dashboard page with Vite into `dist/page`, each text file also as brotli and gzip, so that
  * the dashboard worker never compresses anything itself.
  */
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
@@ -24,7 +24,8 @@ export async function buildPage(root: string): Promise<PageSize> {
     import('@vitejs/plugin-react'),
     import('@tailwindcss/vite'),
   ]);
-  const outDir = join(root, 'dist', 'page');
+  // Built aside and put in place at the end: nobody ever reads half a page.
+  const outDir = join(root, 'dist', `.page-${process.pid}`);
   await build({
     configFile: false,
     root: join(root, 'web'),
@@ -42,7 +43,10 @@ export async function buildPage(root: string): Promise<PageSize> {
   const html = readFileSync(join(outDir, 'index.html'), 'utf8');
   if (!html.includes(BOOT_MARK)) throw new Error(`web/index.html lost its ${BOOT_MARK}`);
   compress(outDir);
-  return sizesOf(outDir, html);
+  const sizes = sizesOf(outDir, html);
+  rmSync(join(root, 'dist', 'page'), { recursive: true, force: true });
+  renameSync(outDir, join(root, 'dist', 'page'));
+  return sizes;
 }
 
 /** Whether `dist/page` is newer than everything it is made of. */

@@ -44,11 +44,15 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     requestTimeout: limits.dashboard.requestMs,
     forceCloseConnections: true,
     schemaController: withoutCompilers,
+    // An address that cannot even be parsed: refused before any hook.
+    frameworkErrors: (thrown, _request, reply) => void sendProblem(reply as FastifyReply, thrown),
   });
 
   app.addHook('onRequest', async (request, reply) => {
     void reply.headers(securityHeaders);
     if (isApi(request)) void reply.header('Cache-Control', 'no-store');
+    // A target with a host in it is for proxies; this is none.
+    if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
     const { config } = request.routeOptions;
     if (!config?.outside) checkOrigin(request.raw, binding);
     if (isApi(request) && !config?.public && !config?.outside && !token.matches(tokenOf(request.raw))) throw unauthenticated();

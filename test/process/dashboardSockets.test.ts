@@ -1,5 +1,6 @@
 /** The WebSockets of the dashboard against real agent and terminal workers: relay, loss of a peer, slow readers, guard. */
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { WebSocket } from 'ws';
@@ -184,6 +185,48 @@ t.test('unknown paths, profiles and sizes are refused before the handshake', asy
   t.equal(await refused(dashboard.socket('/api/pty?profile=nobody')), 404);
   t.equal(await refused(dashboard.socket('/api/pty?cols=1')), 422);
   t.equal(await refused(dashboard.socket('/api/logs/follow?file=passwd')), 422);
+});
+
+t.test('junk at the door is turned away and ends nothing', async (t) => {
+  using home = testHome();
+  await using dashboard = await startDashboard(home);
+  const upgrade =
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+  const knocks = [
+    { name: 'an address that is none', request: `GET // HTTP/1.1\r\nHost: 127.0.0.1\r\n${upgrade}\r\n`, want: /^HTTP\/1.1 404/ },
+    {
+      name: 'a long foreign name in another alphabet',
+      request: `GET /api/ws HTTP/1.1\r\nHost: ${'é'.repeat(200)}\r\n${upgrade}\r\n`,
+      want: /^HTTP\/1.1 101/,
+    },
+    {
+      name: 'a handshake without a key',
+      request: `GET /api/ws?token=${dashboard.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+      want: /^HTTP\/1.1 4/,
+    },
+    {
+      name: 'percent signs',
+      request: 'GET /%E0%A4%A HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n',
+      want: /^HTTP\/1.1 400[\s\S]*problem\+json/,
+    },
+    { name: 'another protocol', request: '\x16\x03\x01\x02\x00', want: /^HTTP\/1.1 400/ },
+    {
+      name: 'a target with a name in it',
+      request: 'GET http://evil.example/api/workers HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n',
+      want: /^HTTP\/1.1 4/,
+    },
+  ];
+  for (const { name, request, want } of knocks) {
+    const socket = connect(dashboard.port, '127.0.0.1');
+    let said = '';
+    socket.on('data', (chunk: Buffer) => (said += chunk.toString('latin1')));
+    socket.on('error', () => {});
+    socket.write(request, 'latin1');
+    await until(`an answer to ${name}`, () => want.test(said));
+    socket.destroy();
+  }
+  t.equal((await dashboard.ask('/api/status')).status, 200);
+  t.equal(dashboard.worker.child.exitCode, null);
 });
 
 t.test('a page of another site, loaded in the same machine, gets neither socket nor answer', async (t) => {

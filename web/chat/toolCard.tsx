@@ -49,7 +49,7 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolUse }) {
         <div className="border-t border-line">
           {args.rest !== null && <Section label="Arguments" text={args.rest} />}
           {text !== '' ? (
-            <Section label={state === 'failed' ? 'Error' : 'Output'} text={text} bad={state === 'failed'} />
+            <Section label={outputs[state]} text={text} bad={state === 'failed'} />
           ) : (
             <p className="px-4 py-3 text-faint">{silence[state]}</p>
           )}
@@ -58,6 +58,8 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolUse }) {
     </section>
   );
 });
+
+const outputs: Record<ToolUse['state'], string> = { running: 'So far', done: 'Output', failed: 'Error', cut: 'Until then' };
 
 const silence: Record<ToolUse['state'], string> = {
   running: 'No output yet.',

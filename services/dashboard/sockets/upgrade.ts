@@ -5,12 +5,13 @@
 import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { AgentError, messageOf } from '../../../base/errors.ts';
+import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { sleep } from '../../../base/time.ts';
 import { checkOrigin, tokenOf } from '../guard.ts';
 import { unauthenticated, type Dashboard } from '../http.ts';
 import { problemOf } from '../problem.ts';
+import { startHeartbeat } from './heartbeat.ts';
 import { followLogs } from './logFollow.ts';
 import { bridgeTerminal } from './pty.ts';
 import { createAgentRelay } from './relay.ts';
@@ -39,35 +40,39 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
     '/api/pty': bridgeTerminal(dashboard),
     '/api/logs/follow': followLogs(dashboard),
   };
-  const heart = startHeartbeat(wss);
+  const heart = startHeartbeat();
   const paths = new WeakMap<WebSocket, string>();
   let draining = false;
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://dashboard');
-    const route = routes[pathname];
-    const accept = (use: (open: WebSocket) => void) => wss.handleUpgrade(request, socket, head, use);
+    const accept = (use: (open: WebSocket) => void) =>
+      wss.handleUpgrade(request, socket, head, (open) => {
+        open.on('error', () => {});
+        use(open);
+      });
     try {
-      if (!route) throw new AgentError('NOT_FOUND', `there is no WebSocket ${pathname}`);
+      const { pathname, searchParams } = addressOf(request);
+      const route = routes[pathname];
+      if (!route) throw new AgentError('NOT_FOUND', 'there is no such WebSocket');
       if (draining) throw new AgentError('DRAINING', 'the dashboard restarts');
-      if (wss.clients.size >= limits.dashboard.socketsMax)
+      if (wss.clients.size >= limits.dashboard.socketsMax) {
         throw new AgentError('TOO_MANY_CONNECTIONS', `${wss.clients.size} sockets are open`);
+      }
       const refusal = refuse(request, searchParams, dashboard);
       if (refusal) {
         dashboard.context.log.warn(`WebSocket ${pathname} refused with ${refusal.code}: ${refusal.reason}`);
-        return accept((open) => open.close(refusal.code, refusal.reason));
+        return accept((open) => turnAway(open, refusal));
       }
       route.prepare?.(searchParams);
+      accept((open) => {
+        paths.set(open, pathname);
+        heart.add(open);
+        route.serve(open, searchParams);
+      });
     } catch (thrown) {
-      return refuseUpgrade(socket, thrown);
+      refuseUpgrade(socket, thrown);
     }
-    accept((open) => {
-      open.on('error', () => {});
-      paths.set(open, pathname);
-      heart.add(open);
-      route.serve(open, searchParams);
-    });
   });
 
   return {
@@ -79,24 +84,40 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
       await Promise.race([Promise.all(closed), sleep(limits.dashboard.closeMs, signal).catch(() => {})]);
     },
     [Symbol.dispose]() {
-      heart.stop();
+      heart[Symbol.dispose]();
       relay[Symbol.dispose]();
       for (const open of wss.clients) open.terminate();
     },
   };
 }
 
-function refuse(
-  request: IncomingMessage,
-  query: URLSearchParams,
-  { binding, token }: Dashboard,
-): { code: number; reason: string } | undefined {
+/** Errors: NOT_FOUND for what is no address at all. */
+function addressOf({ url = '/' }: IncomingMessage): URL {
+  const address = URL.parse(url, 'http://dashboard');
+  if (!address) throw new AgentError('NOT_FOUND', 'there is no such WebSocket');
+  return address;
+}
+
+interface Refusal {
+  code: number;
+  /** Fixed words: a close frame has room for 123 bytes, and what the stranger sent may be longer. */
+  reason: string;
+}
+
+function refuse(request: IncomingMessage, query: URLSearchParams, { binding, token }: Dashboard): Refusal | undefined {
   try {
     checkOrigin(request, binding);
-  } catch (thrown) {
-    return { code: closeCodes.forbidden, reason: messageOf(thrown).slice(0, 120) };
+  } catch {
+    return { code: closeCodes.forbidden, reason: 'this Host or Origin is not allowed' };
   }
   return token.matches(tokenOf(request, query)) ? undefined : { code: closeCodes.unauthenticated, reason: unauthenticated().message };
+}
+
+/** A stranger that does not answer the close must not hold a place. */
+function turnAway(open: WebSocket, { code, reason }: Refusal): void {
+  open.close(code, reason);
+  const late = setTimeout(() => open.terminate(), limits.dashboard.closeMs).unref();
+  open.once('close', () => clearTimeout(late));
 }
 
 /** The HTTP answer of an upgrade that does not happen. */
@@ -110,28 +131,4 @@ function refuseUpgrade(socket: Duplex, thrown: unknown): void {
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);
-}
-
-/** Pings what is silent; two unanswered pings mean that nobody is there. No timer runs while no socket is open. */
-function startHeartbeat(wss: WebSocketServer): { add(socket: WebSocket): void; stop(): void } {
-  const missed = new WeakMap<WebSocket, number>();
-  let timer: NodeJS.Timeout | undefined;
-  const beat = () => {
-    for (const socket of wss.clients) {
-      const count = missed.get(socket) ?? 0;
-      if (count >= 2) socket.terminate();
-      else socket.ping();
-      missed.set(socket, count + 1);
-    }
-    if (wss.clients.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
-  return {
-    add(socket) {
-      for (const sign of ['pong', 'message'] as const) socket.on(sign, () => missed.set(socket, 0));
-      timer ??= setInterval(beat, limits.dashboard.heartbeatMs).unref();
-    },
-    stop: () => clearInterval(timer),
-  };
 }
