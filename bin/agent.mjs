@@ -32,7 +32,8 @@ function pinnedNode() {
 
 function ownNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major < 24 || (major === 24 && minor < 12)) fail(`node ${process.version} is too old — install Node.js 24.12 or newer, from https://nodejs.org`);
+  if (major < 24 || (major === 24 && minor < 12))
+    fail(`node ${process.version} is too old — install Node.js 24.12 or newer, from https://nodejs.org`);
   return process.execPath;
 }
 

@@ -64,7 +64,11 @@ export const jsonOption: Option = { flags: '--json', summary: 'print one JSON do
 /** For commands whose result is no document: a script, a foreground process. */
 export const jsonErrorsOption: Option = { flags: '--json', summary: 'errors as JSON on stderr' };
 export const drainOption: Option = { flags: '--no-drain', summary: 'do not wait for running work' };
-export const slotArgument: Argument = { name: 'slot', summary: 'agent, dashboard, gateway, cron, mcp, terminal, or <slot>@<profile>', complete: 'slot' };
+export const slotArgument: Argument = {
+  name: 'slot',
+  summary: 'agent, dashboard, gateway, cron, mcp, terminal, or <slot>@<profile>',
+  complete: 'slot',
+};
 
 /** Text given for an option, or undefined. */
 export function textOption({ options }: Input, name: string): string | undefined {

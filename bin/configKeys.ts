@@ -26,7 +26,9 @@ export function requireKnownKey(path: KeyPath, dotted: string): void {
     const near = name in shape ? undefined : nearest(name, Object.keys(shape));
     if (near) {
       const meant = [...path.slice(0, depth), near, ...path.slice(depth + 1)].join('.');
-      throw new AgentError('CONFIG_KEY', `unknown key "${dotted}"`, { fix: `did you mean ${meant}? known there: ${Object.keys(shape).join(', ')}; --force writes it as it is` });
+      throw new AgentError('CONFIG_KEY', `unknown key "${dotted}"`, {
+        fix: `did you mean ${meant}? known there: ${Object.keys(shape).join(', ')}; --force writes it as it is`,
+      });
     }
     schema = shape[name];
   }
@@ -44,7 +46,7 @@ export function refuseSecret(path: KeyPath, value: string): void {
 
 function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> | undefined {
   const inner = unwrap(schema);
-  return inner instanceof z.ZodObject ? (inner.shape as Record<string, z.ZodType>) : undefined;
+  return inner instanceof z.ZodObject ? inner.shape : undefined;
 }
 
 function elementOf(schema: z.ZodType): z.ZodType | undefined {
@@ -53,4 +55,5 @@ function elementOf(schema: z.ZodType): z.ZodType | undefined {
   return inner instanceof z.ZodArray ? (inner.element as z.ZodType) : undefined;
 }
 
-const unwrap = (schema: z.ZodType | undefined): z.ZodType | undefined => (schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema);
+const unwrap = (schema: z.ZodType | undefined): z.ZodType | undefined =>
+  schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema;

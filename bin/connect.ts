@@ -52,4 +52,5 @@ function optionsFor(home: Home, extras: DialExtras): DialOptions {
   return { token: readToken(home) ?? '', slot: 'cli', code: release().code, ...extras };
 }
 
-const unreachable = (thrown: unknown): boolean => isAgentError(thrown) && (thrown.code === 'PEER_UNREACHABLE' || thrown.code === 'PEER_GONE');
+const unreachable = (thrown: unknown): boolean =>
+  isAgentError(thrown) && (thrown.code === 'PEER_UNREACHABLE' || thrown.code === 'PEER_GONE');

@@ -14,7 +14,9 @@ const TEMPLATE = '# Settings of the agent. `agent config check` says what is wro
 
 export async function editConfig(file: string): Promise<number> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    throw new AgentError('USAGE', 'an editor needs a terminal', { fix: `use \`agent config set\`, or change ${file} and run \`agent config check\`` });
+    throw new AgentError('USAGE', 'an editor needs a terminal', {
+      fix: `use \`agent config set\`, or change ${file} and run \`agent config check\``,
+    });
   }
   const before = readText(file);
   const copy = file.replace(/\.yaml$/, '.edit.yaml');
@@ -46,7 +48,10 @@ async function openEditor(path: string): Promise<void> {
   // The variable may hold arguments ("code --wait"), which only a shell splits the way its owner meant.
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
   const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new AgentError('USAGE', `the editor "${editor}" ended with ${code ?? 'a signal'}`, { fix: 'set EDITOR to one that is installed' });
+  if (code !== 0)
+    throw new AgentError('USAGE', `the editor "${editor}" ended with ${code ?? 'a signal'}`, {
+      fix: 'set EDITOR to one that is installed',
+    });
 }
 
 async function again(): Promise<boolean> {

@@ -9,7 +9,9 @@ import { out, table } from './terminal.ts';
 export function overview(entries: readonly TableEntry[]): string {
   const paint = painter(out);
   const groups = Map.groupBy(entries, ({ group }) => group);
-  const sections = [...groups].map(([group, members]) => `${paint('bold', group)}\n${indent(table(members.map(({ name, summary }) => [paint('cyan', name), summary])))}`);
+  const sections = [...groups].map(
+    ([group, members]) => `${paint('bold', group)}\n${indent(table(members.map(({ name, summary }) => [paint('cyan', name), summary])))}`,
+  );
   return [
     'agent: an assistant that stays up, and can say why.',
     `${paint('bold', 'Usage')}  agent [-p <profile>] <command> [options]`,
@@ -33,10 +35,22 @@ export function commandHelp(command: Command, path: string[]): string {
   return [
     `${paint('bold', 'Usage')}  agent ${usageLine(command, path)}`,
     `${command.summary}.${command.details ? `\n\n${command.details}` : ''}`,
-    ...section('Commands', (command.commands ?? []).map(({ name, summary }) => [paint('cyan', name), summary])),
-    ...section('Arguments', (command.arguments ?? []).map(({ name, summary }) => [paint('cyan', name), summary])),
-    ...section('Options', options.map((option) => [paint('cyan', option.flags), optionSummary(option)])),
-    ...section('Examples', command.examples.map(({ line, does }) => [line, paint('dim', does)])),
+    ...section(
+      'Commands',
+      (command.commands ?? []).map(({ name, summary }) => [paint('cyan', name), summary]),
+    ),
+    ...section(
+      'Arguments',
+      (command.arguments ?? []).map(({ name, summary }) => [paint('cyan', name), summary]),
+    ),
+    ...section(
+      'Options',
+      options.map((option) => [paint('cyan', option.flags), optionSummary(option)]),
+    ),
+    ...section(
+      'Examples',
+      command.examples.map(({ line, does }) => [line, paint('dim', does)]),
+    ),
   ].join('\n\n');
 }
 

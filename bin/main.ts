@@ -54,7 +54,11 @@ function splitGlobals(words: string[]): { verb: string | undefined; rest: string
 async function find(verb: string): Promise<TableEntry> {
   const entry = commandTable.find(({ name }) => name === verb);
   if (entry) return entry;
-  throw unknownName('command', verb, commandTable.map(({ name }) => name));
+  throw unknownName(
+    'command',
+    verb,
+    commandTable.map(({ name }) => name),
+  );
 }
 
 /** Compiled code is kept in the home, if there is one: a fifth off the start of everything that speaks to the service. */
@@ -82,4 +86,3 @@ async function version(): Promise<number> {
   print(`agent ${number} (${code}, node ${process.version})`);
   return 0;
 }
-

@@ -33,7 +33,12 @@ export function resolve(verb: Command, words: readonly string[]): Resolved {
     const word = rest[at];
     if (word === undefined) return { command, path, rest, help: wantsHelp(command, rest) };
     const next = command.commands.find(({ name }) => name === word);
-    if (!next) throw unknownName(`${path.join(' ')} command`, word, command.commands.map(({ name }) => name));
+    if (!next)
+      throw unknownName(
+        `${path.join(' ')} command`,
+        word,
+        command.commands.map(({ name }) => name),
+      );
     rest = rest.toSpliced(at, 1);
     command = next;
     path.push(next.name);
@@ -43,7 +48,8 @@ export function resolve(verb: Command, words: readonly string[]): Resolved {
 
 /** Words of a command as its input; `hot` tries the cheap parser first. Errors: USAGE. */
 export async function parseInput({ command, path, rest }: Resolved, { profile, hot }: { profile: string; hot: boolean }): Promise<Input> {
-  const input = (hot ? parseHot(command, rest, profile) : undefined) ?? (await import('./parseFull.ts')).parseFull(command, path, rest, profile);
+  const input =
+    (hot ? parseHot(command, rest, profile) : undefined) ?? (await import('./parseFull.ts')).parseFull(command, path, rest, profile);
   requireChoices(command, input);
   return input;
 }
@@ -61,7 +67,9 @@ function requireChoices({ options = [] }: Command, input: Input): void {
 /** A command that only holds others was called without one. */
 export function missingSubcommand({ command, path }: Resolved): AgentError {
   const names = command.commands!.map(({ name }) => name);
-  return new AgentError('USAGE', `agent ${path.join(' ')} needs a command`, { fix: `one of ${names.join(', ')}; see agent ${path.join(' ')} --help` });
+  return new AgentError('USAGE', `agent ${path.join(' ')} needs a command`, {
+    fix: `one of ${names.join(', ')}; see agent ${path.join(' ')} --help`,
+  });
 }
 
 function firstWord(words: string[]): number {

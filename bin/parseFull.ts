@@ -9,7 +9,10 @@ import { unknownName } from './suggest.ts';
 /** Errors: USAGE, naming what is wrong and the valid set. */
 export function parseFull(command: Command, path: string[], words: string[], profile: string): Input {
   const { own, tail } = splitRest(command, words);
-  const parser = new Parser(path.join(' ')).exitOverride().helpOption(false).configureOutput({ writeErr: () => {}, outputError: () => {} });
+  const parser = new Parser(path.join(' '))
+    .exitOverride()
+    .helpOption(false)
+    .configureOutput({ writeErr: () => {}, outputError: () => {} });
   for (const { name, optional, variadic } of command.arguments ?? []) {
     const shape = `${name}${variadic ? '...' : ''}`;
     parser.argument(optional ? `[${shape}]` : `<${shape}>`);
@@ -26,7 +29,12 @@ export function parseFull(command: Command, path: string[], words: string[], pro
   }
   const options = parser.opts<Record<string, string | boolean | string[]>>();
   if (tail) options[camelCase(parseFlags(`${command.restOption} <rest...>`).long)] = tail;
-  return { args: parser.args, options, json: options.json === true, profile: typeof options.profile === 'string' ? options.profile : profile };
+  return {
+    args: parser.args,
+    options,
+    json: options.json === true,
+    profile: typeof options.profile === 'string' ? options.profile : profile,
+  };
 }
 
 function splitRest({ restOption }: Command, words: string[]): { own: string[]; tail?: string[] } {
@@ -42,6 +50,9 @@ function usageError({ code, message }: CommanderError, command: Command, path: s
     const { message: what, fix } = unknownName('option', given, known);
     return new AgentError('USAGE', `${what} of ${line}`, fix === undefined ? {} : { fix });
   }
-  const plain = message.replace(/^error: /, '').replaceAll('\n', ' ').replace(/^./, (first) => first.toLowerCase());
+  const plain = message
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
+    .replace(/^./, (first) => first.toLowerCase());
   return new AgentError('USAGE', `${line}: ${plain.replace(/\.$/, '')}`, { fix: `see ${line} --help` });
 }

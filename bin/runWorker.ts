@@ -11,11 +11,21 @@ import { unknownName } from './suggest.ts';
 export async function becomeWorker(slot: string, demo: boolean): Promise<number> {
   const [kind, profile] = slot.split('@') as [string, string | undefined];
   const worker = manifest.find((row) => row.slot === kind);
-  if (!worker) throw unknownName('slot', kind, manifest.map((row) => row.slot), 'UNKNOWN_SLOT');
-  if (profile !== undefined && !worker.perProfile) throw new AgentError('UNKNOWN_SLOT', `${kind} serves all profiles`, { fix: `run it as ${kind}` });
+  if (!worker)
+    throw unknownName(
+      'slot',
+      kind,
+      manifest.map((row) => row.slot),
+      'UNKNOWN_SLOT',
+    );
+  if (profile !== undefined && !worker.perProfile)
+    throw new AgentError('UNKNOWN_SLOT', `${kind} serves all profiles`, { fix: `run it as ${kind}` });
   const { codeRoot, built } = release();
   const entry = join(codeRoot, `${worker.entry}.${built ? 'js' : 'ts'}`);
-  if (!existsSync(entry)) throw new AgentError('NOT_FOUND', `${entry} is missing`, { fix: built ? 'install the package again' : 'check out the whole repository' });
+  if (!existsSync(entry))
+    throw new AgentError('NOT_FOUND', `${entry} is missing`, {
+      fix: built ? 'install the package again' : 'check out the whole repository',
+    });
   process.env.AGENT_SLOT = slot;
   if (profile) process.env.AGENT_PROFILE = profile;
   if (demo) process.env.AGENT_DEMO = '1';

@@ -24,9 +24,11 @@ export async function actOnSlot(action: SlotAction, input: Input, given: string)
   const slot = slotOf(given, input.profile);
   const drain = input.options.drain !== false;
   const receipt = await withProgress(`${doing[action]} ${slot}`, () =>
-    withSupervisor(home, (link) => link.call(methods[action], { slot, drain, actor: 'cli', cause: `agent ${action}` })).catch((thrown: unknown) => {
-      throw isAgentError(thrown) && thrown.code === 'UNKNOWN_SLOT' ? unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT') : thrown;
-    }),
+    withSupervisor(home, (link) => link.call(methods[action], { slot, drain, actor: 'cli', cause: `agent ${action}` })).catch(
+      (thrown: unknown) => {
+        throw isAgentError(thrown) && thrown.code === 'UNKNOWN_SLOT' ? unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT') : thrown;
+      },
+    ),
   );
   if (input.json) printJson(receipt);
   else if (receipt.ok) print(receiptSentence(receipt));

@@ -23,7 +23,10 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
   const written = read(home.run.status);
   if (!written) return undefined;
   const live = isSameProcess(written.supervisor);
-  const workers = written.workers.map((row) => ({ ...row, rss_bytes: live && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes }));
+  const workers = written.workers.map((row) => ({
+    ...row,
+    rss_bytes: live && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes,
+  }));
   return { status: { ...written, paused: pauseNow(home, nowMs), workers }, live, ageMs: Math.max(0, nowMs - Date.parse(written.at)) };
 }
 

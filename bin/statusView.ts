@@ -20,7 +20,8 @@ export function statusView({ status, live, ageMs }: Snapshot, paint: Paint, nowM
     : `${paint('yellow', `No supervisor runs on ${supervisor.home}.`)} What follows was true ${formatDuration(ageMs)} ago.`;
   const rows = workers.map((row) => cells(row, live, paint, nowMs));
   const lines = [head, '', table([header.map((title) => paint('dim', title)), ...rows])];
-  if (live) lines.push('', supervisor.dashboard ? `Dashboard: ${withoutToken(supervisor.dashboard)}` : paint('dim', 'Dashboard: not ready'));
+  if (live)
+    lines.push('', supervisor.dashboard ? `Dashboard: ${withoutToken(supervisor.dashboard)}` : paint('dim', 'Dashboard: not ready'));
   if (paused) lines.push(paint('yellow', pauseLine(paused, nowMs)));
   for (const line of unreadyLines(live ? workers : [])) lines.push(`${paint('red', 'Not ready:')} ${line}`);
   for (const { what, fix } of problems) lines.push(`${paint('red', 'Problem:')} ${what} — ${fix}`);
@@ -48,7 +49,11 @@ function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): stri
   // Of a service that is gone: a worker may live on without it, and what ran may not.
   const shown = live || pid === null ? paint(stateStyle[state], state) : here ? paint('yellow', 'alone') : paint('dim', 'gone');
   const next = next_start_at ? `next start in ${formatDuration(Math.max(0, Date.parse(next_start_at) - nowMs))}` : undefined;
-  const ended = last_exit ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago` : state === 'down' && desired === 'demand' ? 'starts when needed' : '';
+  const ended = last_exit
+    ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago`
+    : state === 'down' && desired === 'demand'
+      ? 'starts when needed'
+      : '';
   const fate = reason === null ? ended : causeOf(row);
   return [
     slot,

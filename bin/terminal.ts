@@ -29,7 +29,7 @@ export const err = terminalAt(2);
 /** Whole text, at once. A reader that went away (`agent logs | head`) ends the command quietly. */
 function writeAll(fd: number, text: string): void {
   const bytes = Buffer.from(text);
-  for (let offset = 0; offset < bytes.length; ) {
+  for (let offset = 0; offset < bytes.length;) {
     try {
       offset += writeSync(fd, bytes, offset);
     } catch (thrown) {
@@ -56,7 +56,9 @@ export function exitCodeOf(thrown: unknown): number {
 
 /** `agent: <what> — <what to do>`, or `{"error":{"code","message","fix"}}`. */
 export function printError(thrown: unknown, json: boolean): void {
-  const error = isAgentError(thrown) ? thrown : new AgentError('INTERNAL', messageOf(thrown), { fix: 'this is a defect: AGENT_DEBUG=1 prints the stack' });
+  const error = isAgentError(thrown)
+    ? thrown
+    : new AgentError('INTERNAL', messageOf(thrown), { fix: 'this is a defect: AGENT_DEBUG=1 prints the stack' });
   printProblem({ code: error.code, message: error.message, fix: error.fix ?? null }, json);
   if (process.env.AGENT_DEBUG === '1' && thrown instanceof Error) note(thrown.stack ?? '');
 }
@@ -70,7 +72,14 @@ export function printProblem({ code, message, fix }: { code: string; message: st
 /** Columns for people: pads by what is visible, leaves the last column alone. */
 export function table(rows: string[][]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => visibleWidth(row[column] ?? '')))) ?? [];
-  return rows.map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat(widths[i]! - visibleWidth(cell)))).join('  ').trimEnd()).join('\n');
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat(widths[i]! - visibleWidth(cell))))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
 }
 
 // eslint-disable-next-line no-control-regex -- the escape sequences written above
@@ -79,4 +88,8 @@ const visibleWidth = (text: string): number => text.replace(STYLES, '').length;
 
 /** Sizes for people: `123 MiB`. */
 export const bytesForPeople = (bytes: number): string =>
-  bytes >= 1024 ** 3 ? `${(bytes / 1024 ** 3).toFixed(1)} GiB` : bytes >= 1024 ** 2 ? `${Math.round(bytes / 1024 ** 2)} MiB` : `${Math.round(bytes / 1024)} KiB`;
+  bytes >= 1024 ** 3
+    ? `${(bytes / 1024 ** 3).toFixed(1)} GiB`
+    : bytes >= 1024 ** 2
+      ? `${Math.round(bytes / 1024 ** 2)} MiB`
+      : `${Math.round(bytes / 1024)} KiB`;

@@ -58,10 +58,14 @@ export class Conversation implements Disposable {
   }
 
   /** Errors: UNKNOWN_SESSION, and those of the host's dial. */
-  static async open(host: ConversationHost, options: OpenOptions): Promise<{ conversation: Conversation; snapshot: rpc.Snapshot | undefined }> {
+  static async open(
+    host: ConversationHost,
+    options: OpenOptions,
+  ): Promise<{ conversation: Conversation; snapshot: rpc.Snapshot | undefined }> {
     const conversation = new Conversation(host, options.surface);
     try {
-      const snapshot = options.session === undefined ? await conversation.startNew(options.model) : await conversation.resume(options.session);
+      const snapshot =
+        options.session === undefined ? await conversation.startNew(options.model) : await conversation.resume(options.session);
       return { conversation, snapshot };
     } catch (thrown) {
       conversation[Symbol.dispose]();
@@ -81,7 +85,11 @@ export class Conversation implements Disposable {
   /** Leaves this conversation for a new one. */
   async startNew(model?: string): Promise<undefined> {
     this.#waiting = [];
-    const made = await this.#client.call(rpc.sessionCreate, { source: this.#surface, cwd: process.cwd(), ...(model === undefined ? {} : { model }) });
+    const made = await this.#client.call(rpc.sessionCreate, {
+      source: this.#surface,
+      cwd: process.cwd(),
+      ...(model === undefined ? {} : { model }),
+    });
     this.#enter(made.session_id, 0, made.info);
     return undefined;
   }

@@ -32,7 +32,12 @@ export function markdownStream(colour: boolean): MarkdownStream {
     return styleCodes(style).off + open.map((other) => styleCodes(other).on).join('');
   };
   const toggle = (style: Style) => (open.includes(style) ? close(style) : begin(style));
-  const closeAll = () => open.splice(0).toReversed().map((style) => styleCodes(style).off).join('');
+  const closeAll = () =>
+    open
+      .splice(0)
+      .toReversed()
+      .map((style) => styleCodes(style).off)
+      .join('');
 
   const inline = (char: string): string => {
     if (char === '*' && !open.includes('cyan')) {

@@ -49,7 +49,12 @@ function run(step: Step): Promise<Result> {
   return new Promise((resolve) => {
     const stepStartedAt = performance.now();
     const [file, ...args] = step.command as [string, ...string[]];
-    const child = spawn(file, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NO_COLOR: '1' }, timeout: STEP_MS });
+    const child = spawn(file, args, {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1' },
+      timeout: STEP_MS,
+    });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     child.on('error', (thrown) => (output += thrown.message));
@@ -60,9 +65,15 @@ function run(step: Step): Promise<Result> {
 function report(all: Result[]): void {
   const failed = all.filter(({ ok }) => !ok);
   for (const { name, output } of failed) process.stdout.write(`--- ${name} ---\n${output.trimEnd()}\n\n`);
-  for (const { name, ok, ms, fix } of all.toSorted((a, b) => steps.findIndex((s) => s.name === a.name) - steps.findIndex((s) => s.name === b.name))) {
-    process.stdout.write(`${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(18)} ${(ms / 1_000).toFixed(1).padStart(5)} s${ok ? '' : `  ${fix}`}\n`);
+  for (const { name, ok, ms, fix } of all.toSorted(
+    (a, b) => steps.findIndex((s) => s.name === a.name) - steps.findIndex((s) => s.name === b.name),
+  )) {
+    process.stdout.write(
+      `${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(18)} ${(ms / 1_000).toFixed(1).padStart(5)} s${ok ? '' : `  ${fix}`}\n`,
+    );
   }
-  process.stdout.write(`${all.length - failed.length} of ${all.length} checks passed in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`);
+  process.stdout.write(
+    `${all.length - failed.length} of ${all.length} checks passed in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`,
+  );
   process.exitCode = failed.length ? 1 : 0;
 }

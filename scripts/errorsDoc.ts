@@ -2,7 +2,9 @@
 import { errorTable } from '../base/errors.ts';
 import { generatedDoc } from './generatedDoc.ts';
 
-const rows = Object.entries(errorTable).map(([code, { rpc, retry, means }]) => `| \`${code}\` | ${rpc} | ${retry ? 'yes' : 'no'} | ${means.replaceAll('|', '\\|')} |`);
+const rows = Object.entries(errorTable).map(
+  ([code, { rpc, retry, means }]) => `| \`${code}\` | ${rpc} | ${retry ? 'yes' : 'no'} | ${means.replaceAll('|', '\\|')} |`,
+);
 
 export const errorsDoc = `# Errors
 

@@ -15,13 +15,16 @@ export function leanBuiltins(root: string): Plugin {
       handler(code, id) {
         const path = relative(root, id);
         if (path.startsWith('..') || path.includes('node_modules')) return null;
-        const lean = code.replace(IMPORT, (statement: string, type: string | undefined, whole: string | undefined, names: string | undefined, builtin: string) => {
-          if (type) return statement;
-          // Lines stay where they are, so the source map needs no other change.
-          const height = '\n'.repeat(statement.split('\n').length - 1);
-          const target = whole ?? bindings(names ?? '');
-          return target === '{}' ? height : `const ${target} = process.getBuiltinModule('${builtin}');${height}`;
-        });
+        const lean = code.replace(
+          IMPORT,
+          (statement: string, type: string | undefined, whole: string | undefined, names: string | undefined, builtin: string) => {
+            if (type) return statement;
+            // Lines stay where they are, so the source map needs no other change.
+            const height = '\n'.repeat(statement.split('\n').length - 1);
+            const target = whole ?? bindings(names ?? '');
+            return target === '{}' ? height : `const ${target} = process.getBuiltinModule('${builtin}');${height}`;
+          },
+        );
         return lean === code ? null : { code: lean, map: null };
       },
     },
@@ -30,6 +33,9 @@ export function leanBuiltins(root: string): Plugin {
 
 /** `a, b as c, type D` → `{ a, b: c }`. */
 function bindings(names: string): string {
-  const values = names.split(',').map((name) => name.trim()).filter((name) => name && !name.startsWith('type '));
+  const values = names
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name && !name.startsWith('type '));
   return values.length ? `{ ${values.map((name) => name.replace(/ as /, ': ')).join(', ')} }` : '{}';
 }

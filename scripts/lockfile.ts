@@ -31,7 +31,9 @@ export function lockfileProblems(lockfile: Lockfile): string[] {
   return [
     ...PINS.filter((pin) => !lockfile.packages[`node_modules/${pin}`]).map((pin) => `${pin} is missing`),
     ...missing(lockfile).map(({ name, version }) => `${name}@${version}, which a package lists for another platform, is missing`),
-    ...Object.entries(lockfile.packages).flatMap(([name, { resolved }]) => (resolved?.startsWith('http') ? [`${name} names the address of a registry`] : [])),
+    ...Object.entries(lockfile.packages).flatMap(([name, { resolved }]) =>
+      resolved?.startsWith('http') ? [`${name} names the address of a registry`] : [],
+    ),
   ];
 }
 

@@ -17,7 +17,22 @@ interface Source {
   imports: { target: string; typeOnly: boolean }[];
 }
 
-const folders = ['base', 'ipc', 'state', 'supervisor', 'services', 'agent', 'chat', 'bin', 'scripts', 'web', 'desktop', 'systemd', 'launchd', 'test'];
+const folders = [
+  'base',
+  'ipc',
+  'state',
+  'supervisor',
+  'services',
+  'agent',
+  'chat',
+  'bin',
+  'scripts',
+  'web',
+  'desktop',
+  'systemd',
+  'launchd',
+  'test',
+];
 const sources = folders.flatMap((folder) => filesBelow(folder)).map(read);
 const product = sources.filter(({ file }) => !file.startsWith('test/') && !file.startsWith('scripts/'));
 
@@ -80,29 +95,44 @@ t.test('every import goes down: what a folder may use is listed', async (t) => {
 t.test('nothing in the product imports bin, scripts or test', async (t) => {
   const upward = product
     .filter(({ file }) => !file.startsWith('bin/'))
-    .flatMap(({ file, imports }) => imports.filter(({ target }) => /^(?:bin|scripts|test)\//.test(target)).map(({ target }) => `${file} → ${target}`));
+    .flatMap(({ file, imports }) =>
+      imports.filter(({ target }) => /^(?:bin|scripts|test)\//.test(target)).map(({ target }) => `${file} → ${target}`),
+    );
   t.same(upward, []);
 });
 
 t.test('the page takes nothing but types from the contracts', async (t) => {
   const values = product
     .filter(({ file }) => file.startsWith('web/'))
-    .flatMap(({ file, imports }) => imports.filter(({ target, typeOnly }) => !target.startsWith('web/') && !(typeOnly && target.startsWith('ipc/'))).map(({ target }) => `${file} → ${target}`));
+    .flatMap(({ file, imports }) =>
+      imports
+        .filter(({ target, typeOnly }) => !target.startsWith('web/') && !(typeOnly && target.startsWith('ipc/')))
+        .map(({ target }) => `${file} → ${target}`),
+    );
   t.same(values, []);
 });
 
 t.test('only listed files start processes', async (t) => {
   const found = product.filter(({ file, text }) => !file.startsWith('web/') && STARTS.test(text)).map(({ file }) => file);
-  t.same(found.filter((file) => !starters.includes(file)), []);
+  t.same(
+    found.filter((file) => !starters.includes(file)),
+    [],
+  );
 });
 
 t.test('only the log file writer appends to files', async (t) => {
   const found = product.filter(({ text }) => APPENDS.test(withoutComments(text))).map(({ file }) => file);
-  t.same(found.filter((file) => !appenders.includes(file)), []);
+  t.same(
+    found.filter((file) => !appenders.includes(file)),
+    [],
+  );
 });
 
 t.test('files are named for what they export and stay readable', async (t) => {
-  t.same(product.map(({ file }) => file).filter((file) => EMPTY_NAMES.test(file)), []);
+  t.same(
+    product.map(({ file }) => file).filter((file) => EMPTY_NAMES.test(file)),
+    [],
+  );
   const long = product.map(({ file, text }) => ({ file, lines: text.split('\n').length })).filter(({ lines }) => lines > LINES_MAX);
   t.same(long, []);
 });
@@ -120,7 +150,9 @@ function forbiddenImports({ file, imports }: Source): string[] {
   const own = file.split('/').length > 2 ? file.split('/').slice(0, 2).join('/') : file;
   const may = [...(allowed[folder] ?? []), ...(exceptions[own] ?? []), ...(folder === 'services' ? [own] : [])];
   return imports
-    .filter(({ target, typeOnly }) => !may.some((path) => target === path || target.startsWith(`${path}/`)) && !(folder === 'web' && typeOnly))
+    .filter(
+      ({ target, typeOnly }) => !may.some((path) => target === path || target.startsWith(`${path}/`)) && !(folder === 'web' && typeOnly),
+    )
     .map(({ target }) => `${file} → ${target}`);
 }
 

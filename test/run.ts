@@ -32,7 +32,11 @@ function installPackages(): void {
   }
   say(`Installing Debian packages for the tests: ${missing.join(', ')}`);
   const apt = (...args: string[]) =>
-    spawnSync('/usr/bin/apt-get', args, { encoding: 'utf8', timeout: INSTALL_MS, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
+    spawnSync('/usr/bin/apt-get', args, {
+      encoding: 'utf8',
+      timeout: INSTALL_MS,
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
   apt('update');
   const { status, stderr } = apt('install', '-y', '--no-install-recommends', ...missing);
   if (status !== 0) say(`They could not all be installed (tests that need them will say so): ${stderr.trim().split('\n').at(-1)}`);
@@ -102,11 +106,16 @@ function report(lines: string[], total: Tally): void {
   const points = lines.flatMap((line) => (/^ {4}(?:not )?ok /.test(line) ? [readPoint(line.slice(4))!] : []));
   const count = (wanted: (point: Point) => boolean) => points.filter(wanted).length;
   const skipped = count(({ skip }) => skip !== undefined);
-  const failed = Math.max(count(({ ok }) => !ok), file.ok ? 0 : 1);
+  const failed = Math.max(
+    count(({ ok }) => !ok),
+    file.ok ? 0 : 1,
+  );
   total.passed += count(({ ok, skip }) => ok && skip === undefined) + (points.length === 0 && file.ok ? 1 : 0);
   total.failed += failed;
   total.skipped += skipped;
-  say(`${file.ok ? 'ok  ' : 'FAIL'}  ${file.title}  ${points.length} test${points.length === 1 ? '' : 's'}${skipped ? `, ${skipped} skipped` : ''}, ${(file.ms / 1_000).toFixed(1)} s`);
+  say(
+    `${file.ok ? 'ok  ' : 'FAIL'}  ${file.title}  ${points.length} test${points.length === 1 ? '' : 's'}${skipped ? `, ${skipped} skipped` : ''}, ${(file.ms / 1_000).toFixed(1)} s`,
+  );
   for (const { title, skip } of points) if (skip !== undefined) say(`      skipped: ${title} (${skip || 'no reason given'})`);
   if (!file.ok) say(failures(lines));
 }

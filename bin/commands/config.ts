@@ -54,7 +54,13 @@ export const command: Command = {
       examples: [{ line: 'agent config unset platforms.irc', does: 'with everything below it' }],
       run: unset,
     },
-    { name: 'path', summary: 'Print where the file is', options: [jsonOption], examples: [{ line: 'agent -p work config path', does: 'the file of a profile' }], run: path },
+    {
+      name: 'path',
+      summary: 'Print where the file is',
+      options: [jsonOption],
+      examples: [{ line: 'agent -p work config path', does: 'the file of a profile' }],
+      run: path,
+    },
     {
       name: 'edit',
       summary: 'Open it in $VISUAL or $EDITOR; it is saved when it is valid',
@@ -102,7 +108,8 @@ async function set(input: Input): Promise<number> {
   const file = prepared(input);
   const { before, after } = await setConfigValue(file, dotted, hasFlag(input, 'text') ? text : parseValue(text));
   if (input.json) printJson({ path: file, key: dotted, before: before ?? null, after });
-  else print(`${dotted}: ${before === undefined ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}  ${painter(out)('dim', file)}`);
+  else
+    print(`${dotted}: ${before === undefined ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}  ${painter(out)('dim', file)}`);
   return exitCodes.ok;
 }
 

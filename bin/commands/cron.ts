@@ -42,7 +42,13 @@ export const command: Command = {
       ],
       run: create,
     },
-    { name: 'list', summary: 'List jobs', options: [jsonOption], examples: [{ line: 'agent cron list', does: 'with the next and the last run' }], run: list },
+    {
+      name: 'list',
+      summary: 'List jobs',
+      options: [jsonOption],
+      examples: [{ line: 'agent cron list', does: 'with the next and the last run' }],
+      run: list,
+    },
     {
       name: 'runs',
       summary: 'List runs, newest first',
@@ -59,9 +65,30 @@ export const command: Command = {
       examples: [{ line: 'agent cron run inbox', does: 'its schedule is not touched' }],
       run: runNow,
     },
-    { name: 'pause', summary: 'Hold one job', arguments: [id], options: [jsonOption], examples: [{ line: 'agent cron pause inbox', does: 'until agent cron resume inbox' }], run: (input) => change(input, pauseJob, 'is paused') },
-    { name: 'resume', summary: 'Let a job go on', arguments: [id], options: [jsonOption], examples: [{ line: 'agent cron resume inbox', does: 'at its next time' }], run: (input) => change(input, resumeJob, 'goes on') },
-    { name: 'remove', summary: 'Delete a job', arguments: [id], options: [jsonOption], examples: [{ line: 'agent cron remove inbox', does: 'its output files stay' }], run: (input) => change(input, removeJob, 'is removed') },
+    {
+      name: 'pause',
+      summary: 'Hold one job',
+      arguments: [id],
+      options: [jsonOption],
+      examples: [{ line: 'agent cron pause inbox', does: 'until agent cron resume inbox' }],
+      run: (input) => change(input, pauseJob, 'is paused'),
+    },
+    {
+      name: 'resume',
+      summary: 'Let a job go on',
+      arguments: [id],
+      options: [jsonOption],
+      examples: [{ line: 'agent cron resume inbox', does: 'at its next time' }],
+      run: (input) => change(input, resumeJob, 'goes on'),
+    },
+    {
+      name: 'remove',
+      summary: 'Delete a job',
+      arguments: [id],
+      options: [jsonOption],
+      examples: [{ line: 'agent cron remove inbox', does: 'its output files stay' }],
+      run: (input) => change(input, removeJob, 'is removed'),
+    },
   ],
 };
 
@@ -71,7 +98,9 @@ async function create(input: Input): Promise<number> {
   const [schedule, prompt] = input.args as [string, string | undefined];
   const script = textOption(input, 'script');
   if (prompt === undefined && script === undefined) {
-    throw new AgentError('USAGE', 'a job needs a prompt or a script', { fix: 'agent cron create "every 1h" "what to do", or --script <file>' });
+    throw new AgentError('USAGE', 'a job needs a prompt or a script', {
+      fix: 'agent cron create "every 1h" "what to do", or --script <file>',
+    });
   }
   const name = textOption(input, 'name');
   const timezone = textOption(input, 'timezone');
@@ -128,22 +157,47 @@ function countOf(input: Input, name: string): number | undefined {
   const text = textOption(input, name);
   if (text === undefined) return undefined;
   const count = Number(text);
-  if (!Number.isInteger(count) || count < 1) throw new AgentError('USAGE', `--${name} takes a whole number from 1, not "${text}"`, { fix: `for example --${name} 5` });
+  if (!Number.isInteger(count) || count < 1)
+    throw new AgentError('USAGE', `--${name} takes a whole number from 1, not "${text}"`, { fix: `for example --${name} 5` });
   return count;
 }
 
-const outcomeStyle: Record<string, Style> = { ok: 'green', error: 'red', delivery_failed: 'red', blocked_config: 'red', paused: 'yellow', running: 'cyan' };
+const outcomeStyle: Record<string, Style> = {
+  ok: 'green',
+  error: 'red',
+  delivery_failed: 'red',
+  blocked_config: 'red',
+  paused: 'yellow',
+  running: 'cyan',
+};
 
 function jobTable(jobs: readonly Job[]): string {
   const paint = painter(out);
   const styled = (word: string) => (outcomeStyle[word] ? paint(outcomeStyle[word], word) : word);
-  const rows = jobs.map((job) => [job.id, job.name, job.schedule.display, styled(job.state), local(job.next_run_at), local(job.last_run_at), styled(job.last_status ?? '-'), job.deliver]);
+  const rows = jobs.map((job) => [
+    job.id,
+    job.name,
+    job.schedule.display,
+    styled(job.state),
+    local(job.next_run_at),
+    local(job.last_run_at),
+    styled(job.last_status ?? '-'),
+    job.deliver,
+  ]);
   return table([['ID', 'NAME', 'SCHEDULE', 'STATE', 'NEXT', 'LAST', 'RESULT', 'TO'].map((title) => paint('dim', title)), ...rows]);
 }
 
 function runTable(found: readonly Run[]): string {
   const paint = painter(out);
-  const rows = found.map((one) => [one.execution_id, one.job_id, one.trigger, outcomeStyle[one.status] ? paint(outcomeStyle[one.status]!, one.status) : one.status, local(one.started_at), one.delivery, one.error ?? one.output_path ?? '']);
+  const rows = found.map((one) => [
+    one.execution_id,
+    one.job_id,
+    one.trigger,
+    outcomeStyle[one.status] ? paint(outcomeStyle[one.status]!, one.status) : one.status,
+    local(one.started_at),
+    one.delivery,
+    one.error ?? one.output_path ?? '',
+  ]);
   return table([['RUN', 'JOB', 'TRIGGER', 'STATUS', 'STARTED', 'DELIVERY', ''].map((title) => paint('dim', title)), ...rows]);
 }
 

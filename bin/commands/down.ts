@@ -34,7 +34,12 @@ async function run(input: Input): Promise<number> {
   if (!receipts) {
     const stopped = await withProgress('stopping workers without a supervisor', () => stopOrphans(home));
     if (input.json) printJson({ running: false, receipts: [], stopped });
-    else print(stopped.length ? `No supervisor ran; stopped the workers it had left behind: ${stopped.join(', ')}.` : `Nothing runs on ${home.root}.`);
+    else
+      print(
+        stopped.length
+          ? `No supervisor ran; stopped the workers it had left behind: ${stopped.join(', ')}.`
+          : `Nothing runs on ${home.root}.`,
+      );
     return exitCodes.ok;
   }
   const failed = receipts.filter(({ ok }) => !ok);

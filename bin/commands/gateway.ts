@@ -52,11 +52,41 @@ export const command: Command = {
       ],
       run: runGateway,
     },
-    { name: 'start', summary: 'Start it and wait until it is ready', options: [jsonOption], examples: [{ line: 'agent gateway start', does: 'the same as agent start gateway' }], run: (input) => actOnSlot('start', input, 'gateway') },
-    { name: 'stop', summary: 'Drain and stop it', options: [drainOption, jsonOption], examples: [{ line: 'agent gateway stop', does: 'it stays stopped over a restart of the service' }], run: (input) => actOnSlot('stop', input, 'gateway') },
-    { name: 'restart', summary: 'Drain, stop and start it', options: [drainOption, jsonOption], examples: [{ line: 'agent gateway restart', does: 'messages wait in the inbox meanwhile' }], run: (input) => actOnSlot('restart', input, 'gateway') },
-    { name: 'status', summary: 'Show the gateway and each platform', options: [jsonOption], examples: [{ line: 'agent -p work gateway status', does: 'of another profile' }], run: status },
-    { name: 'list', summary: 'List the gateways of all profiles', options: [jsonOption], examples: [{ line: 'agent gateway list', does: 'one line per profile' }], run: list },
+    {
+      name: 'start',
+      summary: 'Start it and wait until it is ready',
+      options: [jsonOption],
+      examples: [{ line: 'agent gateway start', does: 'the same as agent start gateway' }],
+      run: (input) => actOnSlot('start', input, 'gateway'),
+    },
+    {
+      name: 'stop',
+      summary: 'Drain and stop it',
+      options: [drainOption, jsonOption],
+      examples: [{ line: 'agent gateway stop', does: 'it stays stopped over a restart of the service' }],
+      run: (input) => actOnSlot('stop', input, 'gateway'),
+    },
+    {
+      name: 'restart',
+      summary: 'Drain, stop and start it',
+      options: [drainOption, jsonOption],
+      examples: [{ line: 'agent gateway restart', does: 'messages wait in the inbox meanwhile' }],
+      run: (input) => actOnSlot('restart', input, 'gateway'),
+    },
+    {
+      name: 'status',
+      summary: 'Show the gateway and each platform',
+      options: [jsonOption],
+      examples: [{ line: 'agent -p work gateway status', does: 'of another profile' }],
+      run: status,
+    },
+    {
+      name: 'list',
+      summary: 'List the gateways of all profiles',
+      options: [jsonOption],
+      examples: [{ line: 'agent gateway list', does: 'one line per profile' }],
+      run: list,
+    },
     later('install', 'Install it as a service'),
     later('uninstall', 'Remove the service'),
     later('setup', 'Set up chat platforms'),
@@ -101,7 +131,16 @@ async function status(input: Input): Promise<number> {
     const paint = painter(out);
     print(`${row.slot} is ${row.state}${row.pid ? ` (process ${row.pid})` : ''}${row.reason ? `: ${row.reason}` : ''}`);
     if (known.held) print(paint('yellow', `${known.held} message${known.held === 1 ? '' : 's'} held by the pause`));
-    if (known.platforms.length) print(table(known.platforms.map((one) => [`  ${one.platform}`, paint(one.state === 'connected' ? 'green' : 'yellow', one.state), one.error_message ?? ''])));
+    if (known.platforms.length)
+      print(
+        table(
+          known.platforms.map((one) => [
+            `  ${one.platform}`,
+            paint(one.state === 'connected' ? 'green' : 'yellow', one.state),
+            one.error_message ?? '',
+          ]),
+        ),
+      );
     else note('agent: no platform is configured — see platforms in config.yaml');
   }
   if (row.state === 'ready') return exitCodes.ok;
@@ -112,7 +151,19 @@ async function list(input: Input): Promise<number> {
   const home = openHome();
   const rows = listProfiles(home).map((profile) => rowOf(home, profile));
   if (input.json) printJson({ gateways: rows });
-  else print(table([['PROFILE', 'STATE', 'PID', 'WANTED', ''], ...rows.map((row) => [row.profile, row.state, row.pid === null ? '-' : String(row.pid), row.desired_state ?? '-', row.reason ?? ''])]));
+  else
+    print(
+      table([
+        ['PROFILE', 'STATE', 'PID', 'WANTED', ''],
+        ...rows.map((row) => [
+          row.profile,
+          row.state,
+          row.pid === null ? '-' : String(row.pid),
+          row.desired_state ?? '-',
+          row.reason ?? '',
+        ]),
+      ]),
+    );
   return exitCodes.ok;
 }
 
@@ -123,7 +174,14 @@ function rowOf(home: Home, profile: string): GatewayRow {
   const file = readGatewayState(home.profile(profile).gatewayState);
   const intent = file.kind === 'present' ? (file.state.desired_state ?? null) : null;
   const trouble = file.kind === 'corrupt' ? `gateway_state.json cannot be read: ${file.problem}` : null;
-  return { slot, profile, state: worker?.state ?? 'down', pid: worker?.pid ?? null, desired_state: intent, reason: worker?.reason ?? trouble };
+  return {
+    slot,
+    profile,
+    state: worker?.state ?? 'down',
+    pid: worker?.pid ?? null,
+    desired_state: intent,
+    reason: worker?.reason ?? trouble,
+  };
 }
 
 interface Known {

@@ -60,7 +60,10 @@ async function run(input: Input): Promise<number> {
   });
   lines.forEach(show);
   if (!following) {
-    if (lines.length === 0) note(rotatedFiles(path).length ? `agent: no line of ${path} fits` : `agent: ${path} does not exist yet — nothing has been logged there`);
+    if (lines.length === 0)
+      note(
+        rotatedFiles(path).length ? `agent: no line of ${path} fits` : `agent: ${path} does not exist yet — nothing has been logged there`,
+      );
     return 0;
   }
   const stop = new AbortController();
@@ -74,7 +77,9 @@ function lineCount(input: Input): number {
   if (text === undefined) return textOption(input, 'since') === undefined ? LINES_DEFAULT : LINES_MAX;
   const count = Number(text);
   if (!Number.isInteger(count) || count < 0 || count > LINES_MAX) {
-    throw new AgentError('USAGE', `-n takes a whole number from 0 to ${LINES_MAX}, not "${text}"`, { fix: 'for example: agent logs -n 200' });
+    throw new AgentError('USAGE', `-n takes a whole number from 0 to ${LINES_MAX}, not "${text}"`, {
+      fix: 'for example: agent logs -n 200',
+    });
   }
   return count;
 }
@@ -96,7 +101,8 @@ function filterOf(input: Input, path: string): LogFilter {
 function instantOf(text: string): number {
   const ageMs = parseDurationMs(text);
   const atMs = ageMs === undefined ? Date.parse(text) : Date.now() - ageMs;
-  if (Number.isNaN(atMs)) throw new AgentError('USAGE', `"${text}" is neither an age nor an instant`, { fix: 'write 90s, 10m, 2h, 1d or 2026-01-31T12:00:00Z' });
+  if (Number.isNaN(atMs))
+    throw new AgentError('USAGE', `"${text}" is neither an age nor an instant`, { fix: 'write 90s, 10m, 2h, 1d or 2026-01-31T12:00:00Z' });
   return atMs;
 }
 

@@ -43,22 +43,52 @@ export const command: Command = {
       ],
       restOption: '--args',
       examples: [
-        { line: 'agent mcp add files --command npx --args -y @modelcontextprotocol/server-filesystem /srv', does: 'a program with arguments' },
-        { line: 'agent mcp add notes --url https://example.org/mcp --header \'Authorization=Bearer ${NOTES_TOKEN}\'', does: 'a server on the network' },
+        {
+          line: 'agent mcp add files --command npx --args -y @modelcontextprotocol/server-filesystem /srv',
+          does: 'a program with arguments',
+        },
+        {
+          line: "agent mcp add notes --url https://example.org/mcp --header 'Authorization=Bearer ${NOTES_TOKEN}'",
+          does: 'a server on the network',
+        },
       ],
       run: add,
     },
-    { name: 'list', summary: 'List servers and their state', options: [jsonOption], examples: [{ line: 'agent mcp list', does: 'from config.yaml, with the state while the service runs' }], run: list },
-    { name: 'test', summary: 'Connect a server afresh and list its tools', arguments: [server], options: [jsonOption], examples: [{ line: 'agent mcp test everything', does: 'exit code 1 when it does not answer' }], run: test },
+    {
+      name: 'list',
+      summary: 'List servers and their state',
+      options: [jsonOption],
+      examples: [{ line: 'agent mcp list', does: 'from config.yaml, with the state while the service runs' }],
+      run: list,
+    },
+    {
+      name: 'test',
+      summary: 'Connect a server afresh and list its tools',
+      arguments: [server],
+      options: [jsonOption],
+      examples: [{ line: 'agent mcp test everything', does: 'exit code 1 when it does not answer' }],
+      run: test,
+    },
     {
       name: 'call',
       summary: 'Call a tool',
-      arguments: [{ ...server, name: 'server' }, { name: 'tool', summary: 'name the server knows it by' }, { name: 'json', summary: 'arguments as a JSON object', optional: true }],
+      arguments: [
+        { ...server, name: 'server' },
+        { name: 'tool', summary: 'name the server knows it by' },
+        { name: 'json', summary: 'arguments as a JSON object', optional: true },
+      ],
       options: [jsonOption],
       examples: [{ line: `agent mcp call everything echo '{"message":"hi"}'`, does: 'prints the text of the result' }],
       run: call,
     },
-    { name: 'remove', summary: 'Remove a server', arguments: [server], options: [jsonOption], examples: [{ line: 'agent mcp remove everything', does: 'from config.yaml, and disconnect it' }], run: remove },
+    {
+      name: 'remove',
+      summary: 'Remove a server',
+      arguments: [server],
+      options: [jsonOption],
+      examples: [{ line: 'agent mcp remove everything', does: 'from config.yaml, and disconnect it' }],
+      run: remove,
+    },
   ],
 };
 
@@ -69,7 +99,10 @@ async function add(input: Input): Promise<number> {
   const name = input.args[0]!;
   if (!SERVER_NAME.test(name)) throw new AgentError('USAGE', `"${name}" is not a server name`, { fix: 'use letters, digits, _ and -' });
   const file = prepared(input);
-  if (name in configured(file)) throw new AgentError('USAGE', `there already is a server "${name}"`, { fix: `change it with agent config set mcp_servers.${name}.…, or remove it first` });
+  if (name in configured(file))
+    throw new AgentError('USAGE', `there already is a server "${name}"`, {
+      fix: `change it with agent config set mcp_servers.${name}.…, or remove it first`,
+    });
   const settings = settingsOf(input);
   await setConfigValue(file, `mcp_servers.${name}`, settings);
   const live = await reloaded();
@@ -89,11 +122,11 @@ function settingsOf(input: Input): McpServerConfig {
   const headers = pairs(listOption(input, 'header'), '--header');
   const args = listOption(input, 'args');
   return {
-    ...(url === undefined ? { command: program, args } : { url }),
+    ...(url === undefined ? { command: program!, args } : { url }),
     ...(env ? { env } : {}),
     ...(headers ? { headers } : {}),
     ...(transport ? { transport } : {}),
-  } as McpServerConfig;
+  };
 }
 
 function pairs(given: string[], option: string): Record<string, string> | undefined {
@@ -127,13 +160,27 @@ async function serverStates(input: Input): Promise<ServerState[] | undefined> {
 }
 
 function offline(name: string, { url, transport, enabled }: McpServerConfig): ServerState {
-  return { name, transport: transport ?? (url ? 'http' : 'stdio'), state: enabled === false ? 'disabled' : 'idle', tools: 0, pid: null, error: null };
+  return {
+    name,
+    transport: transport ?? (url ? 'http' : 'stdio'),
+    state: enabled === false ? 'disabled' : 'idle',
+    tools: 0,
+    pid: null,
+    error: null,
+  };
 }
 
 function serverTable(rows: readonly ServerState[], live: boolean): string {
   const paint = painter(out);
   const state = (row: ServerState) => paint(row.state === 'connected' ? 'green' : row.state === 'failed' ? 'red' : 'yellow', row.state);
-  const lines = rows.map((row) => [row.name, row.transport, live ? state(row) : '-', live ? String(row.tools) : '-', row.pid === null ? '-' : String(row.pid), row.error ?? '']);
+  const lines = rows.map((row) => [
+    row.name,
+    row.transport,
+    live ? state(row) : '-',
+    live ? String(row.tools) : '-',
+    row.pid === null ? '-' : String(row.pid),
+    row.error ?? '',
+  ]);
   return table([['NAME', 'TRANSPORT', 'STATE', 'TOOLS', 'PID', ''].map((title) => paint('dim', title)), ...lines]);
 }
 
@@ -146,7 +193,10 @@ async function test(input: Input): Promise<number> {
     print(`${name} answers after ${Math.round(answer.ms)} ms with ${answer.tools.length} tool${answer.tools.length === 1 ? '' : 's'}:`);
     print(table(answer.tools.map((tool) => [`  ${tool.name}`, tool.description.split('\n')[0]!])));
   }
-  if (!answer.ok) throw new AgentError('MCP_FAILED', `${name} does not work: ${answer.error ?? 'unknown cause'}`, { fix: `check mcp_servers.${name} in config.yaml; agent logs mcp says more` });
+  if (!answer.ok)
+    throw new AgentError('MCP_FAILED', `${name} does not work: ${answer.error ?? 'unknown cause'}`, {
+      fix: `check mcp_servers.${name} in config.yaml; agent logs mcp says more`,
+    });
   return exitCodes.ok;
 }
 
@@ -154,7 +204,9 @@ async function call(input: Input): Promise<number> {
   const [name, tool, text = '{}'] = input.args as [string, string, string | undefined];
   requireServer(input, name);
   const args = jsonObject(text);
-  const answer = await withProgress(`${name} runs ${tool}`, () => ask((link) => link.call(callTool, { server: name, tool, args, ...profileOf(input) }, { timeoutMs: limits.mcp.callMs + 5_000 })));
+  const answer = await withProgress(`${name} runs ${tool}`, () =>
+    ask((link) => link.call(callTool, { server: name, tool, args, ...profileOf(input) }, { timeoutMs: limits.mcp.callMs + 5_000 })),
+  );
   if (input.json) printJson(answer);
   else (answer.is_error ? note : print)(answer.text);
   return answer.is_error ? exitCodes.failed : exitCodes.ok;

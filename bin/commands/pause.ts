@@ -32,7 +32,10 @@ async function run(input: Input): Promise<number> {
   const ttlMs = ttlOf(input);
   const pause = engagePause(home.profile(input.profile).estop, { reason: textOption(input, 'reason'), ttlMs, scope });
   if (input.json) printJson({ paused: true, ...pause });
-  else print(`Paused: new ${scope.length ? `${scope.join(' and ')} work` : 'automation'} is held${ttlMs === undefined ? '' : ` for ${formatDuration(ttlMs)}`} (${pause.path})`);
+  else
+    print(
+      `Paused: new ${scope.length ? `${scope.join(' and ')} work` : 'automation'} is held${ttlMs === undefined ? '' : ` for ${formatDuration(ttlMs)}`} (${pause.path})`,
+    );
   return 0;
 }
 

@@ -7,7 +7,8 @@ import { note, print, printJson } from '../terminal.ts';
 export const command: Command = {
   name: 'resume',
   summary: 'Let automation go on',
-  details: 'What was held is released in order. With -p only the pause of that profile is lifted; a pause of the root home holds all profiles.',
+  details:
+    'What was held is released in order. With -p only the pause of that profile is lifted; a pause of the root home holds all profiles.',
   options: [jsonOption],
   examples: [
     { line: 'agent resume', does: 'lift the pause' },

@@ -51,7 +51,9 @@ async function run(input: Input): Promise<number> {
   if (!target) throw new AgentError('USAGE', 'send needs --to <target>', { fix: 'agent send --list shows the targets' });
   const text = await body(input);
   const waitMs = waitOf(input);
-  const sent = await withProgress(`sending to ${target}`, () => withWorker(openHome(), slot, (link) => deliver(link, target, text, waitMs)));
+  const sent = await withProgress(`sending to ${target}`, () =>
+    withWorker(openHome(), slot, (link) => deliver(link, target, text, waitMs)),
+  );
   if (input.json) printJson({ target, ...sent });
   return outcome(target, sent, waitMs, input);
 }
@@ -78,12 +80,18 @@ function outcome(target: string, { delivery_id, status, error }: Delivery, waitM
     return exitCodes.ok;
   }
   if (status === 'pending' || status === 'sending') {
-    throw new AgentError('PLATFORM_DOWN', `delivery ${delivery_id} to ${target} is stored but not delivered yet${cause}`, { fix: 'the gateway goes on trying for a day; `agent gateway status` shows the platform' });
+    throw new AgentError('PLATFORM_DOWN', `delivery ${delivery_id} to ${target} is stored but not delivered yet${cause}`, {
+      fix: 'the gateway goes on trying for a day; `agent gateway status` shows the platform',
+    });
   }
   if (status === 'uncertain') {
-    throw new AgentError('PLATFORM_DOWN', `delivery ${delivery_id} to ${target} may or may not have arrived${cause}`, { fix: 'look in the chat before you send it again' });
+    throw new AgentError('PLATFORM_DOWN', `delivery ${delivery_id} to ${target} may or may not have arrived${cause}`, {
+      fix: 'look in the chat before you send it again',
+    });
   }
-  throw new AgentError('PLATFORM_DOWN', `delivery ${delivery_id} to ${target} ${status}${cause}`, { fix: '`agent logs gateway` says more' });
+  throw new AgentError('PLATFORM_DOWN', `delivery ${delivery_id} to ${target} ${status}${cause}`, {
+    fix: '`agent logs gateway` says more',
+  });
 }
 
 async function list(link: Link, input: Input): Promise<number> {
@@ -97,7 +105,8 @@ async function list(link: Link, input: Input): Promise<number> {
 async function body(input: Input): Promise<string> {
   const file = textOption(input, 'file');
   const words = input.args.join(' ');
-  if (file !== undefined && words) throw new AgentError('USAGE', 'send takes either a text or --file, not both', { fix: 'leave out one of them' });
+  if (file !== undefined && words)
+    throw new AgentError('USAGE', 'send takes either a text or --file, not both', { fix: 'leave out one of them' });
   const text = file !== undefined ? readTextFile(file) : words || (process.stdin.isTTY ? '' : await readAll(process.stdin));
   if (!text.trim()) throw new AgentError('USAGE', 'there is nothing to send', { fix: 'agent send --to <target> <text>, or --file <path>' });
   return text.trimEnd();
@@ -107,7 +116,10 @@ async function body(input: Input): Promise<string> {
 function readTextFile(path: string): string {
   let bytes: Buffer;
   try {
-    if (statSync(path).size > limits.turn.promptMaxChars) throw new AgentError('USAGE', `${path} is too large for a message`, { fix: `keep it under ${limits.turn.promptMaxChars} bytes, or send it as a file: MEDIA:${path}` });
+    if (statSync(path).size > limits.turn.promptMaxChars)
+      throw new AgentError('USAGE', `${path} is too large for a message`, {
+        fix: `keep it under ${limits.turn.promptMaxChars} bytes, or send it as a file: MEDIA:${path}`,
+      });
     bytes = readFileSync(path);
   } catch (thrown) {
     if (thrown instanceof AgentError) throw thrown;
@@ -119,13 +131,16 @@ function readTextFile(path: string): string {
   } catch {
     // said below
   }
-  throw new AgentError('USAGE', `${path} is not text, and --file takes text bodies only`, { fix: `send it as a file with the directive MEDIA:${path} in the text` });
+  throw new AgentError('USAGE', `${path} is not text, and --file takes text bodies only`, {
+    fix: `send it as a file with the directive MEDIA:${path} in the text`,
+  });
 }
 
 function waitOf(input: Input): number {
   const text = textOption(input, 'wait');
   if (text === undefined) return WAIT_MS;
   const ms = parseDurationMs(text);
-  if (ms === undefined) throw new AgentError('USAGE', `"${text}" is not a duration`, { fix: 'write a number and a unit: 10s, 2m; 0s = only store it' });
+  if (ms === undefined)
+    throw new AgentError('USAGE', `"${text}" is not a duration`, { fix: 'write a number and a unit: 10s, 2m; 0s = only store it' });
   return ms;
 }

@@ -47,7 +47,13 @@ async function list(link: Link, input: Input): Promise<number> {
 
 function sessionTable(sessions: readonly SessionRow[]): string {
   const paint = painter(out);
-  const rows = sessions.map(({ id, title, preview, source, message_count, last_active }) => [id, new Date(last_active).toLocaleString('sv-SE'), source, String(message_count), title ?? oneLine(preview)]);
+  const rows = sessions.map(({ id, title, preview, source, message_count, last_active }) => [
+    id,
+    new Date(last_active).toLocaleString('sv-SE'),
+    source,
+    String(message_count),
+    title ?? oneLine(preview),
+  ]);
   return table([['SESSION', 'LAST ACTIVE', 'FROM', 'MESSAGES', 'TITLE'].map((head) => paint('dim', head)), ...rows]);
 }
 
@@ -64,13 +70,18 @@ function paragraph({ role, content, tool_calls, tool_name, finish_reason, timest
   const who = role === 'tool' ? `tool ${tool_name ?? ''}` : role;
   const ended = finish_reason && finish_reason !== 'stop' && finish_reason !== 'tool_calls' ? ` (${finish_reason})` : '';
   const calls = (tool_calls ?? []).map(({ name, args }) => paint('cyan', `→ ${name} ${JSON.stringify(args)}`));
-  return [`${paint('bold', who)}${ended} ${paint('dim', new Date(timestamp).toLocaleString('sv-SE'))}`, ...(content ? [content] : []), ...calls].join('\n');
+  return [
+    `${paint('bold', who)}${ended} ${paint('dim', new Date(timestamp).toLocaleString('sv-SE'))}`,
+    ...(content ? [content] : []),
+    ...calls,
+  ].join('\n');
 }
 
 function limitOf(input: Input): number {
   const text = textOption(input, 'limit');
   const limit = text === undefined ? 20 : Number(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 500) throw new AgentError('USAGE', `-n takes a whole number from 1 to 500, not "${text}"`, { fix: 'agent sessions list -n 50' });
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
+    throw new AgentError('USAGE', `-n takes a whole number from 1 to 500, not "${text}"`, { fix: 'agent sessions list -n 50' });
   return limit;
 }
 

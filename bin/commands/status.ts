@@ -52,7 +52,9 @@ function noSupervisor(home: Home, snapshot: Snapshot | undefined): AgentError {
 
 async function watch(home: Home, input: Input): Promise<number> {
   if (input.json || !out.isTTY) {
-    throw new AgentError('USAGE', '--watch draws on a terminal', { fix: input.json ? 'leave out --watch for one JSON document' : 'leave out --watch when the output is not a terminal' });
+    throw new AgentError('USAGE', '--watch draws on a terminal', {
+      fix: input.json ? 'leave out --watch for one JSON document' : 'leave out --watch when the output is not a terminal',
+    });
   }
   const paint = painter(out);
   const stop = Promise.withResolvers<void>();

@@ -50,7 +50,9 @@ async function background(home: Home, options: LaunchOptions, input: Input): Pro
 
 async function untilReady(home: Home, link: Link): Promise<Status> {
   const waiting = () => {
-    const names = readSnapshot(home)?.status.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready').map(({ slot }) => slot);
+    const names = readSnapshot(home)
+      ?.status.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready')
+      .map(({ slot }) => slot);
     return `waiting for ${names?.length ? names.join(', ') : 'the service'}`;
   };
   return (await withProgress(waiting, () => link.call(waitReady, {}))).status;
@@ -67,7 +69,8 @@ async function alreadyRunning(home: Home, link: Link, options: LaunchOptions, in
     print(`The service already runs (supervisor ${pid}, up ${formatDuration(Date.now() - Date.parse(started_at))}).`);
     printDashboard(home, status);
   }
-  if (options.port !== undefined || options.host !== undefined || options.insecure) note('agent: it keeps the address it was started with — `agent down`, then `agent up` with the new one');
+  if (options.port !== undefined || options.host !== undefined || options.insecure)
+    note('agent: it keeps the address it was started with — `agent down`, then `agent up` with the new one');
   return exitCodes.ok;
 }
 
@@ -76,7 +79,8 @@ function report(home: Home, status: Status, input: Input): number {
   const unready = unreadyLines(status.workers);
   if (input.json) printJson({ already_running: false, dashboard: dashboardAddress(home, status), status });
   else printDashboard(home, status);
-  for (const line of unready) printError(new AgentError('START_FAILED', line, { fix: 'the rest of the service runs; `agent status` shows it' }), input.json);
+  for (const line of unready)
+    printError(new AgentError('START_FAILED', line, { fix: 'the rest of the service runs; `agent status` shows it' }), input.json);
   return unready.length ? exitCodes.failed : exitCodes.ok;
 }
 
@@ -122,7 +126,12 @@ function dashboardAddress(home: Home, { supervisor: { dashboard } }: Status): st
 }
 
 function launchOptions(input: Input): LaunchOptions {
-  return { demo: hasFlag(input, 'demo'), insecure: hasFlag(input, 'insecure'), host: textOption(input, 'host'), port: portOf(textOption(input, 'port')) };
+  return {
+    demo: hasFlag(input, 'demo'),
+    insecure: hasFlag(input, 'insecure'),
+    host: textOption(input, 'host'),
+    port: portOf(textOption(input, 'port')),
+  };
 }
 
 function portOf(text: string | undefined): number | undefined {

@@ -1,5 +1,5 @@
 /** `agent why <slot>`: the last abnormal end in a sentence, then the evidence. Works with everything down. */
-import { AgentError, isAgentError } from '../../base/errors.ts';
+import { isAgentError, type AgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
 import { whySlot } from '../../ipc/contracts/supervisor.ts';
 import type { ResultOf } from '../../ipc/method.ts';

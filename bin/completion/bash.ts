@@ -28,7 +28,9 @@ complete -F _agent agent`;
 }
 
 function optionCases({ path, optionValues }: Place): string[] {
-  return optionValues.map(({ options, values }) => `    ${options.map((option) => `"${path && ` ${path}`} ${option}"`).join(' | ')}) ${reply(values)}; return ;;`);
+  return optionValues.map(
+    ({ options, values }) => `    ${options.map((option) => `"${path && ` ${path}`} ${option}"`).join(' | ')}) ${reply(values)}; return ;;`,
+  );
 }
 
 function placeCase({ path, commands, options, argument }: Place): string {

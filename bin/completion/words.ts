@@ -76,7 +76,8 @@ function valuesOf(complete: Completion | undefined, choices: readonly string[] =
 
 const candidate = ({ name, summary }: Command): Candidate => ({ word: name, summary });
 
-const optionCandidates = (option: Pick<Option, 'flags' | 'summary'>): Candidate[] => spellings(option).map((word) => ({ word, summary: option.summary }));
+const optionCandidates = (option: Pick<Option, 'flags' | 'summary'>): Candidate[] =>
+  spellings(option).map((word) => ({ word, summary: option.summary }));
 
 function spellings({ flags }: Pick<Option, 'flags'>): string[] {
   const flag = parseFlags(flags);

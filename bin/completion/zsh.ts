@@ -29,7 +29,9 @@ if [[ \${funcstack[1]} == _agent ]]; then _agent "$@"; elif (( $+functions[compd
 }
 
 function optionCases({ path, optionValues }: Place): string[] {
-  return optionValues.map(({ options, values }) => `    (${options.map((option) => `"${path && ` ${path}`} ${option}"`).join('|')}) ${offer(values)}; return ;;`);
+  return optionValues.map(
+    ({ options, values }) => `    (${options.map((option) => `"${path && ` ${path}`} ${option}"`).join('|')}) ${offer(values)}; return ;;`,
+  );
 }
 
 function placeCase({ path, commands, options, argument }: Place): string {
@@ -37,7 +39,8 @@ function placeCase({ path, commands, options, argument }: Place): string {
   return `    ("${path && ` ${path}`}") if [[ $cur == -* ]]; then ${describe('option', options)}; else ${plain}; fi ;;`;
 }
 
-const describe = (what: string, list: readonly Candidate[]): string => `candidates=(${list.map(({ word, summary }) => `'${quoted(`${word}:${summary}`)}'`).join(' ')}); _describe '${what}' candidates`;
+const describe = (what: string, list: readonly Candidate[]): string =>
+  `candidates=(${list.map(({ word, summary }) => `'${quoted(`${word}:${summary}`)}'`).join(' ')}); _describe '${what}' candidates`;
 
 function offer({ words, files }: Values): string {
   const parts = [...(words.length ? [`compadd -- ${words.join(' ')}`] : []), ...(files ? ['_files'] : [])];

@@ -38,7 +38,12 @@ export function endOf(path: string): FollowStart | undefined {
 }
 
 /** Calls back with each complete line written after `start`, until the signal aborts. */
-export async function follow(path: string, start: FollowStart | undefined, onLine: (line: string) => void, signal: AbortSignal): Promise<void> {
+export async function follow(
+  path: string,
+  start: FollowStart | undefined,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let open = start ? reopen(path, start) : undefined;
   /** Renamed a moment ago: a writer that had it open may still add a line. */
   let fading: Open | undefined;

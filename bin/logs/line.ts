@@ -66,7 +66,8 @@ export function renderLine({ raw, record }: LogLine, paint: Paint): string {
 }
 
 /** Always one JSON object: a line that is not ours is wrapped. */
-export const jsonLine = ({ raw, record }: LogLine): string => (record ? raw : JSON.stringify({ time: null, level: 'info', component: 'unknown', msg: raw }));
+export const jsonLine = ({ raw, record }: LogLine): string =>
+  record ? raw : JSON.stringify({ time: null, level: 'info', component: 'unknown', msg: raw });
 
 const quoted = (value: string): string => (/[\s"=]/.test(value) || value === '' ? JSON.stringify(value) : value);
 

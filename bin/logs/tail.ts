@@ -53,7 +53,12 @@ export interface TailOptions {
 export function tail(path: string, { count, keep, enough, until }: TailOptions): string[] {
   const found: string[] = [];
   const files = rotatedFiles(path);
-  const last = until ? Math.max(0, files.findIndex((file) => statSync(file, { throwIfNoEntry: false })?.ino === until.inode)) : 0;
+  const last = until
+    ? Math.max(
+        0,
+        files.findIndex((file) => statSync(file, { throwIfNoEntry: false })?.ino === until.inode),
+      )
+    : 0;
   for (const [i, file] of files.slice(last).entries()) {
     for (const line of linesBackwards(file, i === 0 ? until?.position : undefined)) {
       if (found.length >= count || enough(line)) return found.toReversed();

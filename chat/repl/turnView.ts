@@ -61,7 +61,9 @@ export class TurnView {
         this.#tools.set(event.payload.tool_id, toolLabel(event.payload.name, event.payload.args, this.#screen.columns));
         return this.#showTools();
       case 'tool.progress':
-        return this.#screen.status(`${this.#tools.get(event.payload.tool_id) ?? event.payload.name}  ${event.payload.preview.split('\n').at(-1)!}`);
+        return this.#screen.status(
+          `${this.#tools.get(event.payload.tool_id) ?? event.payload.name}  ${event.payload.preview.split('\n').at(-1)!}`,
+        );
       case 'tool.complete':
         return this.#toolDone(event.payload);
       case 'message.complete':
@@ -74,7 +76,12 @@ export class TurnView {
         this.#screen.line(paint('yellow', 'The agent worker is gone; waiting for its successor …'));
         return this.#screen.status('reconnecting');
       case 'connection.back':
-        this.#screen.line(paint('green', `Connected again${event.missed ? `, ${event.missed} missed event${event.missed === 1 ? '' : 's'} replayed` : ''}.`));
+        this.#screen.line(
+          paint(
+            'green',
+            `Connected again${event.missed ? `, ${event.missed} missed event${event.missed === 1 ? '' : 's'} replayed` : ''}.`,
+          ),
+        );
         return this.#screen.status(this.busy ? 'waiting' : undefined);
       case 'connection.snapshot':
         return this.recall(event.snapshot);
@@ -87,7 +94,8 @@ export class TurnView {
     const { paint } = this.#screen;
     this.#endSegment();
     const spoken = messages.filter(({ role, content }) => (role === 'user' || role === 'assistant') && content);
-    for (const { role, content } of spoken.slice(-RECALL_MAX)) this.#screen.line(role === 'user' ? `${paint('cyan', '›')} ${content}` : content);
+    for (const { role, content } of spoken.slice(-RECALL_MAX))
+      this.#screen.line(role === 'user' ? `${paint('cyan', '›')} ${content}` : content);
     this.#own = [];
     this.#queued = queued.length;
     this.#turn = status === 'working';
@@ -154,8 +162,10 @@ export class TurnView {
 
 /** `terminal uname -a`: the name and the most telling part of its arguments, cut to the line. */
 export function toolLabel(name: string, args: unknown, columns: number): string {
-  const values = args && typeof args === 'object' ? Object.values(args as object) : [args];
-  const told = values.find((value) => typeof value === 'string' && value !== '') ?? (args && typeof args === 'object' && values.length ? JSON.stringify(args) : '');
+  const values = args && typeof args === 'object' ? Object.values(args) : [args];
+  const told =
+    values.find((value) => typeof value === 'string' && value !== '') ??
+    (args && typeof args === 'object' && values.length ? JSON.stringify(args) : '');
   const text = `${name} ${String(told ?? '')}`.replace(/\s+/g, ' ').trim();
   const room = Math.max(20, columns - 24);
   return text.length > room ? `${text.slice(0, room - 1)}…` : text;

@@ -19,7 +19,11 @@ interface Packed {
 
 /** npm with this node, its own cache, and no home of ours. */
 async function npm(args: string[], cwd: string) {
-  const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: process.env.HOME ?? '/', npm_config_update_notifier: 'false' };
+  const env = {
+    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+    HOME: process.env.HOME ?? '/',
+    npm_config_update_notifier: 'false',
+  };
   const result = await run('npm', args, { cwd, env });
   if (result.code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${result.code}:\n${result.stderr}`);
   return result.stdout;
@@ -33,18 +37,51 @@ t.test('npm pack, npm install -g, and the installed command runs the whole servi
   const [packed] = JSON.parse(await npm(['pack', '--json', '--ignore-scripts', '--pack-destination', dir], projectRoot)) as [Packed];
 
   await t.test('the package holds the built product and nothing else', async (t) => {
-    const top = new Set(packed.files.map(({ path }) => path.split('/').slice(0, path.startsWith('dist/') ? 2 : 1).join('/')));
-    t.same([...top].filter((path) => !/^(?:bin|dist\/(?:bin|chunks|services|page|code-id)|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path)), []);
-    t.same(packed.files.filter(({ path }) => path.endsWith('.ts')), []);
+    const top = new Set(
+      packed.files.map(({ path }) =>
+        path
+          .split('/')
+          .slice(0, path.startsWith('dist/') ? 2 : 1)
+          .join('/'),
+      ),
+    );
+    t.same(
+      [...top].filter(
+        (path) => !/^(?:bin|dist\/(?:bin|chunks|services|page|code-id)|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path),
+      ),
+      [],
+    );
+    t.same(
+      packed.files.filter(({ path }) => path.endsWith('.ts')),
+      [],
+    );
     t.ok((packed.files.find(({ path }) => path === 'bin/agent')?.mode ?? 0) & 0o111, 'bin/agent is executable');
-    for (const slot of ['agent', 'dashboard', 'gateway', 'cron', 'mcp', 'terminal']) t.ok(packed.files.some(({ path }) => path === `dist/services/${slot}/main.js`), slot);
+    for (const slot of ['agent', 'dashboard', 'gateway', 'cron', 'mcp', 'terminal'])
+      t.ok(
+        packed.files.some(({ path }) => path === `dist/services/${slot}/main.js`),
+        slot,
+      );
   });
 
   const prefix = join(dir, 'prefix');
-  await npm(['install', '-g', '--prefix', prefix, join(dir, packed.filename), '--allow-scripts=node-pty', '--prefer-offline', '--no-audit', '--no-fund'], dir);
+  await npm(
+    [
+      'install',
+      '-g',
+      '--prefix',
+      prefix,
+      join(dir, packed.filename),
+      '--allow-scripts=node-pty',
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+    ],
+    dir,
+  );
   using home = testHome();
   // Only what every system has: the command brings its own node.
-  const agent = (...args: string[]) => run(join(prefix, 'bin', 'agent'), args, { home, cwd: '/', env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: '' } });
+  const agent = (...args: string[]) =>
+    run(join(prefix, 'bin', 'agent'), args, { home, cwd: '/', env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: '' } });
 
   await t.test('it knows its version and code, and that nothing runs yet', async (t) => {
     const code = readFileSync(join(projectRoot, 'dist', 'code-id'), 'utf8').trim();
@@ -59,7 +96,8 @@ t.test('npm pack, npm install -g, and the installed command runs the whole servi
     try {
       const page = await (await fetch(up.stdout.trim().slice('Dashboard: '.length))).text();
       t.match(page, /<script type="module"/, 'the page is built');
-      if (process.platform === 'linux') t.ok(readlinkSync(`/proc/${supervisor.pid}/exe`).startsWith(prefix), 'the pinned node of the package runs it');
+      if (process.platform === 'linux')
+        t.ok(readlinkSync(`/proc/${supervisor.pid}/exe`).startsWith(prefix), 'the pinned node of the package runs it');
       t.match(await agent('chat', '-q', 'run: echo it works'), { code: 0, stdout: /it works/ });
       t.match(await agent('start', 'terminal'), { code: 0, stdout: /terminal is ready/ }, 'the native module was built');
     } finally {

@@ -106,7 +106,10 @@ t.test('a conversation in a terminal', async (t) => {
     await terminal.shows('EXIT:0');
     const history = join(service.home.root, 'chat_history');
     t.equal(statSync(history).mode & 0o777, 0o600);
-    const entries = readFileSync(history, 'utf8').trim().split('\n').map((raw) => JSON.parse(raw) as string);
+    const entries = readFileSync(history, 'utf8')
+      .trim()
+      .split('\n')
+      .map((raw) => JSON.parse(raw) as string);
     t.same(entries.slice(0, 4), ['what is **this**', 'run: echo from-the-tool', 'read: /no/such/file', 'say: 3 \nwords']);
 
     await using second = await chat(service, '--session', 'latest');

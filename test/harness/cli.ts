@@ -44,7 +44,11 @@ export async function cli(args: string[], options: CliOptions = {}): Promise<Cli
 
 /** Runs any program to its end. */
 export async function run(file: string, args: string[], options: CliOptions = {}): Promise<CliResult> {
-  const child = spawn(file, args, { env: cliEnv(options), cwd: options.cwd ?? projectRoot, stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+  const child = spawn(file, args, {
+    env: cliEnv(options),
+    cwd: options.cwd ?? projectRoot,
+    stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
   return finished(child, options.stdin);
 }
 

@@ -20,11 +20,15 @@ export interface Terminal extends AsyncDisposable {
 }
 
 /** Runs a shell command line in a new terminal of that size. */
-export async function openTerminal(commandLine: string, { env, columns = 100, rows = 50 }: { env: Record<string, string>; columns?: number; rows?: number }): Promise<Terminal> {
+export async function openTerminal(
+  commandLine: string,
+  { env, columns = 100, rows = 50 }: { env: Record<string, string>; columns?: number; rows?: number },
+): Promise<Terminal> {
   const tmux = await requirePackage('tmux', '/usr/bin/tmux');
   const dir = mkdtempSync(join(tmpdir(), 'agent-tmux-'));
   const socket = join(dir, 'tmux');
-  const call = async (...args: string[]) => (await run(tmux, ['-S', socket, '-f', '/dev/null', ...args], { env: { ...env, TERM: 'xterm-256color', LANG: 'C.UTF-8' } })).stdout;
+  const call = async (...args: string[]) =>
+    (await run(tmux, ['-S', socket, '-f', '/dev/null', ...args], { env: { ...env, TERM: 'xterm-256color', LANG: 'C.UTF-8' } })).stdout;
   await call('new-session', '-d', '-x', String(columns), '-y', String(rows), commandLine);
   const screen = () => call('capture-pane', '-p', '-S', '-1000');
   return {

@@ -21,7 +21,8 @@ async function paths(): Promise<{ path: string[]; command: Command }[]> {
   return modules.flatMap(({ command }) => below(command, [command.name]));
 }
 
-const isHelp = (text: string, path: string[]): boolean => text.startsWith(`Usage  agent ${path.join(' ')}`) && /\nExamples\n {2}\S/.test(text);
+const isHelp = (text: string, path: string[]): boolean =>
+  text.startsWith(`Usage  agent ${path.join(' ')}`) && /\nExamples\n {2}\S/.test(text);
 
 /** Two processes at a time. */
 async function pairs<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
@@ -43,7 +44,11 @@ t.test('help of every sub-command has usage and an example, and every command ta
   t.ok(all.length >= 40, `${all.length} commands`);
   for (const { path, command } of all) {
     t.ok(isHelp(commandHelp(command, path), path), `agent ${path.join(' ')} --help`);
-    if (command.run) t.ok(command.options?.some(({ flags }) => flags === '--json'), `agent ${path.join(' ')} --json`);
+    if (command.run)
+      t.ok(
+        command.options?.some(({ flags }) => flags === '--json'),
+        `agent ${path.join(' ')} --json`,
+      );
     t.equal(command.run === undefined, command.commands !== undefined, `agent ${path.join(' ')} runs or holds others`);
   }
 });
@@ -75,7 +80,11 @@ t.test('an unknown word is a usage error with the nearest and the valid set', as
     { args: ['completion', 'bsh'], message: 'unknown shell "bsh"', fix: /did you mean bash\?/ },
     { args: ['cron'], message: 'agent cron needs a command', fix: /one of create, list/ },
     { args: ['start'], message: "agent start: missing required argument 'slot'", fix: /agent start --help/ },
-    { args: ['status', 'extra'], message: 'agent status: too many arguments. Expected 0 arguments but got 1: extra', fix: /agent status --help/ },
+    {
+      args: ['status', 'extra'],
+      message: 'agent status: too many arguments. Expected 0 arguments but got 1: extra',
+      fix: /agent status --help/,
+    },
     { args: ['up', '--port', 'http'], message: '"http" is not a TCP port', fix: /0 to 65535/ },
     { args: ['send', 'hello'], message: 'send needs --to <target>', fix: /--list/ },
   ];
@@ -103,7 +112,11 @@ t.test('-p and --json may stand before the command', async (t) => {
 
 t.test('colour appears on a terminal, and never with NO_COLOR or in a pipe', async (t) => {
   const onTerminal = async (env: Record<string, string>): Promise<string> => {
-    const pty = spawnPty(process.execPath, [join(projectRoot, 'bin', 'main.ts'), '--help'], { cols: 120, rows: 60, env: { ...cliEnv({}), TERM: 'xterm', ...env } });
+    const pty = spawnPty(process.execPath, [join(projectRoot, 'bin', 'main.ts'), '--help'], {
+      cols: 120,
+      rows: 60,
+      env: { ...cliEnv({}), TERM: 'xterm', ...env },
+    });
     let output = '';
     pty.onData((data) => (output += data));
     await new Promise((resolve) => pty.onExit(resolve));
@@ -115,7 +128,10 @@ t.test('colour appears on a terminal, and never with NO_COLOR or in a pipe', asy
 });
 
 t.test('a reader that goes away ends the command quietly', async (t) => {
-  const shell = spawn('/bin/sh', ['-c', `"$0" "$1" completion bash | head -1`, process.execPath, join(projectRoot, 'bin', 'main.ts')], { env: cliEnv({}), stdio: ['ignore', 'pipe', 'pipe'] });
+  const shell = spawn('/bin/sh', ['-c', `"$0" "$1" completion bash | head -1`, process.execPath, join(projectRoot, 'bin', 'main.ts')], {
+    env: cliEnv({}),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
   t.match(stdout, /^# bash completion of agent/);
   t.equal(stderr, '');

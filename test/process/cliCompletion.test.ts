@@ -49,7 +49,12 @@ t.test('zsh reads the script and completes a slot on the keyboard', async (t) =>
   using home = testHome();
   const file = await script(home, 'zsh');
   t.same(await run(zsh, ['-f', '-n', file]), { code: 0, signal: null, stdout: '', stderr: '' });
-  const shell = spawnPty(zsh, ['-f', '-i'], { cols: 120, rows: 30, cwd: home.root, env: { PATH: process.env.PATH, HOME: home.root, TERM: 'xterm', ZDOTDIR: home.root } });
+  const shell = spawnPty(zsh, ['-f', '-i'], {
+    cols: 120,
+    rows: 30,
+    cwd: home.root,
+    env: { PATH: process.env.PATH, HOME: home.root, TERM: 'xterm', ZDOTDIR: home.root },
+  });
   let screen = '';
   shell.onData((data) => (screen += data));
   const ended = new Promise((resolve) => shell.onExit(resolve));

@@ -108,7 +108,10 @@ t.test('a secret is not taken into config.yaml; the name of a variable is', asyn
 
 t.test('edit needs a terminal and says what to use instead', async (t) => {
   using home = testHome();
-  t.match(await cli(['config', 'edit'], { home, env: { EDITOR: 'true' } }), { code: 2, stderr: /an editor needs a terminal — use `agent config set`/ });
+  t.match(await cli(['config', 'edit'], { home, env: { EDITOR: 'true' } }), {
+    code: 2,
+    stderr: /an editor needs a terminal — use `agent config set`/,
+  });
 });
 
 t.test('two commands that change the file at the same time both take effect', async (t) => {
@@ -116,6 +119,13 @@ t.test('two commands that change the file at the same time both take effect', as
   const keys = ['model.default', 'model.provider', 'timezone', 'display.interface'];
   const values = ['m', 'p', 'UTC', 'cli'];
   const results = await Promise.all(keys.map((key, i) => cli(['config', 'set', key, values[i]!], { home })));
-  t.same(results.map(({ code }) => code), [0, 0, 0, 0]);
-  t.same(JSON.parse((await cli(['config', 'get', '--json'], { home })).stdout), { model: { default: 'm', provider: 'p' }, timezone: 'UTC', display: { interface: 'cli' } });
+  t.same(
+    results.map(({ code }) => code),
+    [0, 0, 0, 0],
+  );
+  t.same(JSON.parse((await cli(['config', 'get', '--json'], { home })).stdout), {
+    model: { default: 'm', provider: 'p' },
+    timezone: 'UTC',
+    display: { interface: 'cli' },
+  });
 });

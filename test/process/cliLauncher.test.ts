@@ -53,8 +53,15 @@ t.test('through symlinks, relative ones too, and from any directory', async (t) 
   mkdirSync(join(dir.path, 'bin'));
   symlinkSync('../lib/node_modules/agent-service/bin/agent', join(dir.path, 'bin', 'agent'));
   symlinkSync(join(dir.path, 'bin', 'agent'), join(dir.path, 'link'));
-  for (const [file, cwd] of [[agent, '/'], ['bin/agent', dir.path], ['./link', dir.path], [join(dir.path, 'link'), '/'], ['agent', join(dir.path, 'bin')]] as const) {
-    const { code, stdout, stderr } = file === 'agent' ? await run('/bin/sh', ['agent', 'x', 'a b'], { cwd }) : await run(file, ['x', 'a b'], { cwd });
+  for (const [file, cwd] of [
+    [agent, '/'],
+    ['bin/agent', dir.path],
+    ['./link', dir.path],
+    [join(dir.path, 'link'), '/'],
+    ['agent', join(dir.path, 'bin')],
+  ] as const) {
+    const { code, stdout, stderr } =
+      file === 'agent' ? await run('/bin/sh', ['agent', 'x', 'a b'], { cwd }) : await run(file, ['x', 'a b'], { cwd });
     t.match({ code, stdout, stderr }, { code: 0, stdout: /^pin .*dist\/bin\/main\.js x a b\n$/, stderr: '' }, `${file} in ${cwd}`);
   }
 });
@@ -114,7 +121,10 @@ t.test('the JavaScript launcher passes exit codes and signals on', async (t) => 
   using dir = directory();
   cpSync(fallback, dir.file('p/bin/agent.mjs', ''));
   const ready = join(dir.path, 'ready');
-  dir.file('p/dist/bin/main.js', `require('node:fs').writeFileSync(${JSON.stringify(ready)}, String(process.pid)); setInterval(() => {}, 1000);`);
+  dir.file(
+    'p/dist/bin/main.js',
+    `require('node:fs').writeFileSync(${JSON.stringify(ready)}, String(process.pid)); setInterval(() => {}, 1000);`,
+  );
   dir.file('p/package.json', '{"type":"commonjs"}');
   const child = spawn(process.execPath, [join(dir.path, 'p/bin/agent.mjs')], { stdio: 'ignore', env: cliEnv({}) });
   const inner = Number(await until('the command runs', () => existsSync(ready) && readFileSync(ready, 'utf8')));

@@ -19,7 +19,10 @@ t.test('up, a second up, slot commands, down', { timeout: 100_000 }, async (t) =
     const address = stdout.trim().slice('Dashboard: '.length);
     t.equal((await fetch(address)).status, 200, 'it opens');
     const found = await status();
-    t.same(found.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready'), []);
+    t.same(
+      found.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready'),
+      [],
+    );
     t.equal((await agent('status')).code, 0);
   });
 
@@ -56,20 +59,28 @@ t.test('up, a second up, slot commands, down', { timeout: 100_000 }, async (t) =
   await t.test('an unknown slot exits 2 with the nearest and the valid set', async (t) => {
     const result = await agent('restart', 'crn', '--json');
     t.equal(result.code, 2);
-    t.match(errorOf(result), { code: 'UNKNOWN_SLOT', message: 'unknown slot "crn"', fix: /^did you mean cron\? slots: agent, dashboard, cron/ });
+    t.match(errorOf(result), {
+      code: 'UNKNOWN_SLOT',
+      message: 'unknown slot "crn"',
+      fix: /^did you mean cron\? slots: agent, dashboard, cron/,
+    });
   });
 
   await t.test('a killed worker is back, and status and why name the signal', async (t) => {
     const before = pidOf(await status(), 'cron')!;
     process.kill(before, 'SIGKILL');
-    const row = await until('cron is back', async () => (await status()).workers.find(({ slot, pid, state }) => slot === 'cron' && state === 'ready' && pid !== before));
+    const row = await until('cron is back', async () =>
+      (await status()).workers.find(({ slot, pid, state }) => slot === 'cron' && state === 'ready' && pid !== before),
+    );
     t.match(row, { restarts: 1, last_exit: { signal: 'SIGKILL' } });
     t.match(await agent('why', 'cron'), { code: 0, stdout: /SIGKILL/ });
     t.match(await agent('status'), { code: 0, stdout: /cron +ready .* 1 .*SIGKILL/ });
   });
 
   await t.test('cron, sessions, mcp and one prompt through the running workers', async (t) => {
-    const job = JSON.parse((await agent('cron', 'create', 'every 1h', 'say: 3 words', '--name', 'words', '--json')).stdout) as { id: string };
+    const job = JSON.parse((await agent('cron', 'create', 'every 1h', 'say: 3 words', '--name', 'words', '--json')).stdout) as {
+      id: string;
+    };
     t.match(await agent('cron', 'list'), { code: 0, stdout: new RegExp(`${job.id}  words`) });
     t.match(await agent('cron', 'pause', 'words'), { code: 0, stdout: /is paused/ });
     t.match(await agent('cron', 'remove', job.id.slice(0, 6)), { code: 0, stdout: /is removed/ });
@@ -80,7 +91,10 @@ t.test('up, a second up, slot commands, down', { timeout: 100_000 }, async (t) =
     t.match(answer, { status: 'complete', text: /from the shell/, tools: [{ name: 'terminal', is_error: false }], error: null });
     t.match(await agent('chat', '-q', 'second', '--session', answer.session_id), { code: 0, stdout: /second/ });
     t.match(await agent('sessions', 'list'), { code: 0, stdout: new RegExp(answer.session_id) });
-    t.match(await agent('sessions', 'show', answer.session_id), { code: 0, stdout: /run: echo from the shell[\s\S]*→ terminal[\s\S]*second/ });
+    t.match(await agent('sessions', 'show', answer.session_id), {
+      code: 0,
+      stdout: /run: echo from the shell[\s\S]*→ terminal[\s\S]*second/,
+    });
     t.match(await agent('chat', '-q', 'x', '--session', 'nobody'), { code: 1, stderr: /nobody/ });
     t.match(await agent('chat', '-q', 'fail: PROVIDER_FAILED'), { code: 1, stderr: /^agent: / });
     t.match(await agent('mcp', 'list'), { code: 0, stderr: /no servers yet/ });
@@ -98,7 +112,10 @@ t.test('up, a second up, slot commands, down', { timeout: 100_000 }, async (t) =
     t.equal(code, 0);
     t.match(stdout, /agent stopped \(process \d+\)[\s\S]*The service is down\.\n$/);
     t.notOk(isSameProcess(supervisor), 'the supervisor itself is gone');
-    t.same(workers.filter(({ pid }) => pid !== null && groupAlive(pid)), []);
+    t.same(
+      workers.filter(({ pid }) => pid !== null && groupAlive(pid)),
+      [],
+    );
     t.equal((await agent('status')).code, 3);
     t.match(await agent('down'), { code: 0, stdout: /Nothing runs/ });
   });

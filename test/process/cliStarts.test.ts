@@ -33,23 +33,36 @@ t.test('in the foreground it runs until ctrl-C, which drains and stops all of it
   t.equal(supervisor.pid, command.pid, 'the supervisor is this very process');
   command.kill('SIGINT');
   t.match(await result, { code: 0, signal: null });
-  t.same(workers.filter(({ pid }) => pid !== null && groupAlive(pid)), []);
+  t.same(
+    workers.filter(({ pid }) => pid !== null && groupAlive(pid)),
+    [],
+  );
   t.equal(said.match(/Dashboard:/g)?.length, 1);
 });
 
-t.test('chat starts the agent alone when no service runs, and up makes it the full service without a restart', { timeout: 60_000 }, async (t) => {
-  await using service = cliService();
-  const first = await service.agent('chat', '-q', 'hello', '--json');
-  t.equal(first.code, 1, 'without --demo and without a provider nothing answers');
-  t.match(errorOf(first), { code: 'NO_PROVIDER', fix: /OPENAI_API_KEY/ });
-  const alone = await service.status();
-  t.same(alone.workers.filter(({ state }) => state === 'ready').map(({ slot }) => slot), ['agent']);
-  t.match(await service.agent('up', '--port', '0'), { code: 0, stdout: /^Dashboard: / });
-  const full = await service.status();
-  t.equal(full.supervisor.pid, alone.supervisor.pid);
-  t.equal(pidOf(full, 'agent'), pidOf(alone, 'agent'));
-  t.same(full.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready'), []);
-});
+t.test(
+  'chat starts the agent alone when no service runs, and up makes it the full service without a restart',
+  { timeout: 60_000 },
+  async (t) => {
+    await using service = cliService();
+    const first = await service.agent('chat', '-q', 'hello', '--json');
+    t.equal(first.code, 1, 'without --demo and without a provider nothing answers');
+    t.match(errorOf(first), { code: 'NO_PROVIDER', fix: /OPENAI_API_KEY/ });
+    const alone = await service.status();
+    t.same(
+      alone.workers.filter(({ state }) => state === 'ready').map(({ slot }) => slot),
+      ['agent'],
+    );
+    t.match(await service.agent('up', '--port', '0'), { code: 0, stdout: /^Dashboard: / });
+    const full = await service.status();
+    t.equal(full.supervisor.pid, alone.supervisor.pid);
+    t.equal(pidOf(full, 'agent'), pidOf(alone, 'agent'));
+    t.same(
+      full.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready'),
+      [],
+    );
+  },
+);
 
 t.test('down stops workers whose supervisor was killed', { timeout: 60_000 }, async (t) => {
   await using service = cliService();
@@ -59,5 +72,8 @@ t.test('down stops workers whose supervisor was killed', { timeout: 60_000 }, as
   await until('the supervisor is gone', () => !isSameProcess(supervisor));
   t.match(await service.agent('status'), { code: 3, stdout: /agent +alone/ });
   t.match(await service.agent('down'), { code: 0, stdout: /No supervisor ran; stopped the workers it had left behind: .*agent/ });
-  t.same(workers.filter(({ pid }) => pid !== null && groupAlive(pid)), []);
+  t.same(
+    workers.filter(({ pid }) => pid !== null && groupAlive(pid)),
+    [],
+  );
 });

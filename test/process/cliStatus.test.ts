@@ -12,8 +12,21 @@ import { testHome, type TestHome } from '../harness/home.ts';
 type Worker = Status['workers'][number];
 
 const worker = (slot: string, more: Partial<Worker> = {}): Worker => ({
-  slot, profile: 'default', desired: 'up', state: 'ready', pid: process.pid, since: new Date(Date.now() - 5_000).toISOString(), ready_ms: 100, restarts: 0,
-  code: 'source', rss_bytes: 1, cpu_percent: 0, reason: null, next_start_at: null, last_exit: null, ...more,
+  slot,
+  profile: 'default',
+  desired: 'up',
+  state: 'ready',
+  pid: process.pid,
+  since: new Date(Date.now() - 5_000).toISOString(),
+  ready_ms: 100,
+  restarts: 0,
+  code: 'source',
+  rss_bytes: 1,
+  cpu_percent: 0,
+  reason: null,
+  next_start_at: null,
+  last_exit: null,
+  ...more,
 });
 
 /** A snapshot as a supervisor with this pid would write it; by default that is this test, so it lives. */
@@ -21,10 +34,21 @@ function snapshot(home: TestHome, workers: Worker[], supervisor: Partial<Status[
   const at = new Date(Date.now() - 65_000).toISOString();
   const status: Status = {
     supervisor: {
-      ...identityOf(process.pid), version: '0.1.0', code: 'source', started_at: at, home: home.root, managed_by: 'none', adopted: 0,
-      dashboard: 'http://127.0.0.1:9119/?token=secret', demo: false, ...supervisor,
+      ...identityOf(process.pid),
+      version: '0.1.0',
+      code: 'source',
+      started_at: at,
+      home: home.root,
+      managed_by: 'none',
+      adopted: 0,
+      dashboard: 'http://127.0.0.1:9119/?token=secret',
+      demo: false,
+      ...supervisor,
     },
-    paused: null, problems: [], workers, at,
+    paused: null,
+    problems: [],
+    workers,
+    at,
   };
   writeJsonAtomic(home.run.status, status);
 }
@@ -35,8 +59,16 @@ t.test('the exit code says whether all that is wanted is ready', async (t) => {
   const cases: { name: string; workers: Worker[]; want: number }[] = [
     { name: 'all ready', workers: [worker('agent'), worker('cron')], want: 0 },
     { name: 'one in backoff', workers: [worker('agent'), worker('cron', { state: 'backoff', pid: null })], want: 1 },
-    { name: 'one stopped on purpose', workers: [worker('agent'), worker('gateway', { desired: 'down', state: 'down', pid: null })], want: 0 },
-    { name: 'one that starts when needed', workers: [worker('agent'), worker('terminal', { desired: 'demand', state: 'down', pid: null })], want: 0 },
+    {
+      name: 'one stopped on purpose',
+      workers: [worker('agent'), worker('gateway', { desired: 'down', state: 'down', pid: null })],
+      want: 0,
+    },
+    {
+      name: 'one that starts when needed',
+      workers: [worker('agent'), worker('terminal', { desired: 'demand', state: 'down', pid: null })],
+      want: 0,
+    },
   ];
   for (const { name, workers, want } of cases) {
     using home = testHome();
@@ -57,11 +89,17 @@ t.test('JSON is the whole status, with the memory as it is now', async (t) => {
 
 t.test('the table names what is not ready and why, the pause, problems, and never the token of the page', async (t) => {
   using home = testHome();
-  snapshot(home, [worker('agent', { restarts: 3, last_exit: lastExit }), worker('cron', { state: 'parked', pid: null, reason: 'parked: its configuration is wrong — correct it' })]);
+  snapshot(home, [
+    worker('agent', { restarts: 3, last_exit: lastExit }),
+    worker('cron', { state: 'parked', pid: null, reason: 'parked: its configuration is wrong — correct it' }),
+  ]);
   engagePause(home.estop, { reason: 'maintenance', ttlMs: 600_000, scope: ['cron'] });
   const { code, stdout } = await cli(['status'], { home });
   t.equal(code, 1);
-  t.match(stdout, /agent +ready +\d+ +\d+(\.\d)? s +3 +\d+ MiB +killed by SIGKILL, \d+ ms ago|agent +ready +\d+ +\d+(\.\d)? s +3 +\d+ MiB +killed by SIGKILL, [\d.]+ s ago/);
+  t.match(
+    stdout,
+    /agent +ready +\d+ +\d+(\.\d)? s +3 +\d+ MiB +killed by SIGKILL, \d+ ms ago|agent +ready +\d+ +\d+(\.\d)? s +3 +\d+ MiB +killed by SIGKILL, [\d.]+ s ago/,
+  );
   t.match(stdout, /Not ready: cron is parked: its configuration is wrong — correct it/);
   t.match(stdout, /Paused: cron is held since .*, ends in .* \(maintenance\) — agent resume lifts it/);
   t.match(stdout, /Dashboard: http:\/\/127\.0\.0\.1:9119\/$/m);
@@ -101,7 +139,14 @@ t.test('without any snapshot, or with one that cannot be read, it says that none
     t.same({ code, stdout }, { code: 3, stdout: '' }, String(content));
     t.match(stderr, /none has run there yet/, String(content));
   }
-  t.same(JSON.parse((await cli(['status', '--json'], { home })).stdout), { supervisor: null, paused: null, problems: [], workers: [], at: null, home: home.root });
+  t.same(JSON.parse((await cli(['status', '--json'], { home })).stdout), {
+    supervisor: null,
+    paused: null,
+    problems: [],
+    workers: [],
+    at: null,
+    home: home.root,
+  });
 });
 
 t.test('--watch needs a terminal', async (t) => {
@@ -118,9 +163,21 @@ t.test('why answers from the last snapshot with everything down', async (t) => {
 
 t.test('commands that need the service exit 3 and say how to start it', async (t) => {
   using home = testHome();
-  for (const args of [['start', 'agent'], ['stop', 'agent'], ['cron', 'list'], ['sessions', 'list'], ['send', '--to', 'irc', 'x'], ['why', 'agent'], ['gateway', 'run']]) {
+  for (const args of [
+    ['start', 'agent'],
+    ['stop', 'agent'],
+    ['cron', 'list'],
+    ['sessions', 'list'],
+    ['send', '--to', 'irc', 'x'],
+    ['why', 'agent'],
+    ['gateway', 'run'],
+  ]) {
     const result = await cli([...args, '--json'], { home });
-    t.same({ code: result.code, stdout: result.stdout, error: errorOf(result).code }, { code: 3, stdout: '', error: 'NO_SUPERVISOR' }, args.join(' '));
+    t.same(
+      { code: result.code, stdout: result.stdout, error: errorOf(result).code },
+      { code: 3, stdout: '', error: 'NO_SUPERVISOR' },
+      args.join(' '),
+    );
   }
   t.match(await cli(['down'], { home }), { code: 0, stdout: /Nothing runs on/ });
 });

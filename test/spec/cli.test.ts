@@ -11,7 +11,8 @@ import { until } from '../harness/until.ts';
 
 t.setTimeout(110_000);
 
-const line = (more: Record<string, unknown>): string => JSON.stringify({ time: new Date().toISOString(), level: 'info', component: 'agent', pid: 1, msg: 'm', ...more });
+const line = (more: Record<string, unknown>): string =>
+  JSON.stringify({ time: new Date().toISOString(), level: 'info', component: 'agent', pid: 1, msg: 'm', ...more });
 
 function writeLog(home: TestHome, name: string, lines: Record<string, unknown>[]): void {
   writeFileSync(logPath(home, name), lines.map((more) => `${line(more)}\n`).join(''));
@@ -55,8 +56,16 @@ t.test('cli.10 logs: filters by level, age, component and session, and counts wh
     { args: ['--session', 'ses_1'], want: ['turn'] },
   ];
   for (const { args, want } of cases) t.same(messages((await cli(['logs', ...args, '--json'], { home })).stdout), want, args.join(' '));
-  t.match(await cli(['logs', '--level', 'warn'], { home }), { code: 0, stdout: /error agent +bad\n.*warn  turn +worse  session_id=ses_2\n/ });
-  for (const args of [['-n', 'x'], ['--since', 'yesterday'], ['-n', '-1']]) t.equal((await cli(['logs', ...args], { home })).code, 2, args.join(' '));
+  t.match(await cli(['logs', '--level', 'warn'], { home }), {
+    code: 0,
+    stdout: /error agent +bad\n.*warn  turn +worse  session_id=ses_2\n/,
+  });
+  for (const args of [
+    ['-n', 'x'],
+    ['--since', 'yesterday'],
+    ['-n', '-1'],
+  ])
+    t.equal((await cli(['logs', ...args], { home })).code, 2, args.join(' '));
 });
 
 t.test('cli.10 logs: a torn last line and foreign lines are shown, and are objects with --json', async (t) => {
@@ -89,7 +98,11 @@ t.test('cli.10 logs -f goes on over a rotation and ends with ctrl-C', async (t) 
 
 t.test('cli.9 send --file takes text bodies only: a binary file is a usage error that names the MEDIA directive', async (t) => {
   using home = testHome();
-  const binaries = { 'picture.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]), 'latin1.txt': Buffer.from([0x63, 0x61, 0x66, 0xe9]), 'nul.txt': Buffer.from('a\0b') };
+  const binaries = {
+    'picture.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]),
+    'latin1.txt': Buffer.from([0x63, 0x61, 0x66, 0xe9]),
+    'nul.txt': Buffer.from('a\0b'),
+  };
   for (const [name, bytes] of Object.entries(binaries)) {
     const path = join(home.root, name);
     writeFileSync(path, bytes);
@@ -98,7 +111,11 @@ t.test('cli.9 send --file takes text bodies only: a binary file is a usage error
     t.match(errorOf(result), { code: 'USAGE', message: /takes text bodies only/, fix: `MEDIA:${path}` }, name);
   }
   const text = home.write('note.txt', 'grüße\n');
-  t.equal(errorOf(await cli(['send', '--to', 'irc:#room', '--file', text, '--json'], { home })).code, 'NO_SUPERVISOR', 'a text file gets as far as the service');
+  t.equal(
+    errorOf(await cli(['send', '--to', 'irc:#room', '--file', text, '--json'], { home })).code,
+    'NO_SUPERVISOR',
+    'a text file gets as far as the service',
+  );
   t.equal((await cli(['send', '--to', 'irc:#room', '--file', join(home.root, 'none')], { home })).code, 1);
   t.equal((await cli(['send', '--to', 'irc:#room', '--file', text, 'and text'], { home })).code, 2);
 });
@@ -118,8 +135,16 @@ t.test('env.2 AGENT_HOME is the home: config, state and logs are there and nowhe
   t.equal((await cli(['config', 'path'], { env })).stdout, `${home.config}\n`);
   t.equal((await cli(['pause'], { env })).code, 0);
   t.ok(existsSync(home.estop));
-  t.same((await cli(['config', 'path'], { env: { ...env, AGENT_HOME: 'deep/er' }, cwd: home.root })).stdout, `${join(home.root, 'deep/er/config.yaml')}\n`, 'a relative one is taken from the working directory');
-  t.same((await cli(['config', 'path'], { env: { ...env, AGENT_HOME: '' } })).stdout, `${join(other.root, '.agent/config.yaml')}\n`, 'without it the home is ~/.agent');
+  t.same(
+    (await cli(['config', 'path'], { env: { ...env, AGENT_HOME: 'deep/er' }, cwd: home.root })).stdout,
+    `${join(home.root, 'deep/er/config.yaml')}\n`,
+    'a relative one is taken from the working directory',
+  );
+  t.same(
+    (await cli(['config', 'path'], { env: { ...env, AGENT_HOME: '' } })).stdout,
+    `${join(other.root, '.agent/config.yaml')}\n`,
+    'without it the home is ~/.agent',
+  );
   t.notOk(existsSync(join(other.root, '.agent')), 'asking makes nothing');
 });
 

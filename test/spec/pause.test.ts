@@ -10,7 +10,13 @@ t.test('cli.7 pause engages the sentinel and prints its path, resume removes it;
   const first = await cli(['pause', '--reason', 'maintenance', '--ttl', '10m', '--scope', 'cron', '--json'], { home });
   t.equal(first.code, 0);
   const body = JSON.parse(readFileSync(home.estop, 'utf8')) as { generation: string; expires_at: string; engaged_at: string };
-  t.match(JSON.parse(first.stdout), { paused: true, path: home.estop, reason: 'maintenance', scope: ['cron'], generation: body.generation });
+  t.match(JSON.parse(first.stdout), {
+    paused: true,
+    path: home.estop,
+    reason: 'maintenance',
+    scope: ['cron'],
+    generation: body.generation,
+  });
   t.equal(Date.parse(body.expires_at) - Date.parse(body.engaged_at), 600_000);
   t.equal(statSync(home.estop).mode & 0o777, 0o600);
 

@@ -48,7 +48,9 @@ t.test('the last lines are taken from the rotated files too, as far as they are 
 });
 
 t.test('filters: level, age, component and session', async (t) => {
-  const line = parseLine(JSON.stringify({ time: '2026-01-01T00:00:00.000Z', level: 'warn', component: 'irc', session_id: 'ses_abc', msg: 'm' }));
+  const line = parseLine(
+    JSON.stringify({ time: '2026-01-01T00:00:00.000Z', level: 'warn', component: 'irc', session_id: 'ses_abc', msg: 'm' }),
+  );
   const foreign = parseLine('    at somewhere (file.js:1:1)');
   const cases: { name: string; filter: Parameters<typeof passes>[1]; want: [boolean, boolean] }[] = [
     { name: 'none', filter: {}, want: [true, true] },
@@ -64,8 +66,21 @@ t.test('filters: level, age, component and session', async (t) => {
 
 t.test('a line for people has the fields of its record; a line for programs is always an object', async (t) => {
   const plain = (_style: string, text: string) => text;
-  const raw = JSON.stringify({ time: '2026-01-01T00:00:00.000Z', level: 'warn', component: 'turn', slot: 'agent', pid: 1, msg: 'slow', ms: 7, note: 'a b', repeated: 3 });
-  t.match(renderLine(parseLine(raw), plain), /^2026-01-01 .* warn {2}agent\/turn +slow ×3 {2}ms=7 note="a b"$|^2025-12-31 .* warn {2}agent\/turn +slow ×3 {2}ms=7 note="a b"$/);
+  const raw = JSON.stringify({
+    time: '2026-01-01T00:00:00.000Z',
+    level: 'warn',
+    component: 'turn',
+    slot: 'agent',
+    pid: 1,
+    msg: 'slow',
+    ms: 7,
+    note: 'a b',
+    repeated: 3,
+  });
+  t.match(
+    renderLine(parseLine(raw), plain),
+    /^2026-01-01 .* warn {2}agent\/turn +slow ×3 {2}ms=7 note="a b"$|^2025-12-31 .* warn {2}agent\/turn +slow ×3 {2}ms=7 note="a b"$/,
+  );
   t.equal(jsonLine(parseLine(raw)), raw);
   t.same(JSON.parse(jsonLine(parseLine('{"torn": tr'))), { time: null, level: 'info', component: 'unknown', msg: '{"torn": tr' });
   t.equal(parseLine('null').record, undefined);

@@ -28,7 +28,11 @@ t.test('headings, bold, inline code and code blocks get a style', async (t) => {
     { name: 'a heading', given: '## Title\nbody', want: `${BOLD}Title${BOLD_OFF}\nbody` },
     { name: 'a hash that is no heading', given: '#tag', want: '#tag' },
     { name: 'bold that is never closed ends with its line', given: '**a\nb', want: `${BOLD}a${BOLD_OFF}\nb` },
-    { name: 'a code block', given: '```js\n# x\n**y**\n```\nz', want: `\u001b[2m\`\`\`\u001b[22mjs\n${CYAN}# x\n**y**\n${CYAN_OFF}\u001b[2m\`\`\`\u001b[22m\nz` },
+    {
+      name: 'a code block',
+      given: '```js\n# x\n**y**\n```\nz',
+      want: `\u001b[2m\`\`\`\u001b[22mjs\n${CYAN}# x\n**y**\n${CYAN_OFF}\u001b[2m\`\`\`\u001b[22m\nz`,
+    },
   ];
   for (const { name, given, want } of cases) t.equal(styled(given), want, name);
 });
@@ -39,7 +43,9 @@ t.test('without colour the text passes untouched', async (t) => {
 });
 
 t.test('however the text is cut, the result is the same and every style is closed', async () => {
-  const text = fc.array(fc.constantFrom('a', ' ', '\n', '*', '**', '`', '```', '#', '# ', 'word'), { maxLength: 40 }).map((parts) => parts.join(''));
+  const text = fc
+    .array(fc.constantFrom('a', ' ', '\n', '*', '**', '`', '```', '#', '# ', 'word'), { maxLength: 40 })
+    .map((parts) => parts.join(''));
   fc.assert(
     fc.property(text, fc.array(fc.nat(60), { maxLength: 8 }), (given, cuts) => {
       const inside = cuts.filter((cut) => cut < given.length).toSorted((a, b) => a - b);

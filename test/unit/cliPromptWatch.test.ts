@@ -42,7 +42,15 @@ t.test('a queued prompt waits until it has left the queue', async (t) => {
 
 t.test('after a gap the transcript tells how it ended', async (t) => {
   const row = (id: number, role: 'user' | 'assistant', content: string, finish_reason: string | null) => ({
-    id, role, content, finish_reason, tool_calls: null, tool_call_id: null, tool_name: null, reasoning: null, timestamp: '',
+    id,
+    role,
+    content,
+    finish_reason,
+    tool_calls: null,
+    tool_call_id: null,
+    tool_name: null,
+    reasoning: null,
+    timestamp: '',
   });
   const watch = new PromptWatch();
   watch.accepted({ status: 'streaming', message_id: 7 });
