@@ -8,6 +8,13 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '..');
 const tool = (name: string): string => join(root, 'node_modules', '.bin', name);
 
+/** A second check looks at what changed. */
+const incremental = (name: string): string[] => [
+  '--incremental',
+  '--tsBuildInfoFile',
+  join(root, 'node_modules', '.cache', `${name}.tsbuildinfo`),
+];
+
 interface Step {
   name: string;
   command: string[];
@@ -17,8 +24,8 @@ interface Step {
 
 const steps: Step[] = [
   { name: 'lint', command: [tool('oxlint'), '--type-aware'], fix: 'npx oxlint --type-aware --fix' },
-  { name: 'types', command: [tool('tsc'), '-p', '.'], fix: 'see above' },
-  { name: 'types of the page', command: [tool('tsc'), '-p', 'web'], fix: 'see above' },
+  { name: 'types', command: [tool('tsc'), '-p', '.', ...incremental('types')], fix: 'see above' },
+  { name: 'types of the page', command: [tool('tsc'), '-p', 'web', ...incremental('page')], fix: 'see above' },
   { name: 'architecture', command: [process.execPath, 'test/architecture.test.ts'], fix: 'docs: CONTRIBUTING.md, "What may import what"' },
   { name: 'unused', command: [tool('knip'), '--no-progress'], fix: 'remove it, or name it in knip.json' },
   { name: 'documents', command: [process.execPath, 'scripts/commandsDoc.ts', '--check'], fix: 'node scripts/commandsDoc.ts --write' },
