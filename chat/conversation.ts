@@ -141,8 +141,7 @@ export class Conversation implements Disposable {
     const link = await this.#host.dial([onNotice(rpc.event, (event) => this.#receive(event))], this.#leaving.signal);
     void link.closed.then(() => this.#lost());
     if (this.#wasConnected && this.#sessionId) {
-      const missed = await this.#catchUp(link);
-      this.#listener({ type: 'connection.back', missed });
+      await this.#catchUp(link, true);
     }
     this.#wasConnected = true;
     return link;
@@ -171,13 +170,14 @@ export class Conversation implements Disposable {
     }
   }
 
-  /** Replays what happened while nobody listened, or takes a snapshot where that is too much. Answers how much it was. */
-  async #catchUp(link: Link): Promise<number> {
+  /** Replays what happened while nobody listened, or takes a snapshot where that is too much; `wasLost` = tell that we are back. */
+  async #catchUp(link: Link, wasLost: boolean): Promise<void> {
     const sessionId = this.sessionId;
     this.#waiting ??= [];
     const missed = await link.call(rpc.eventsSince, { session_id: sessionId, last_seen: this.#lastSeq });
     const gap = missed.truncated || (this.#epoch !== '' && missed.epoch !== this.#epoch);
     this.#epoch = missed.epoch;
+    if (wasLost) this.#listener({ type: 'connection.back', missed: missed.events.length });
     if (gap) {
       const snapshot = await link.call(rpc.sessionResume, { session_id: sessionId });
       this.#lastSeq = snapshot.latest_seq;
@@ -187,7 +187,6 @@ export class Conversation implements Disposable {
       for (const event of missed.events) this.#deliver(event);
     }
     this.#flush();
-    return missed.events.length;
   }
 
   // --- events ---
@@ -207,7 +206,7 @@ export class Conversation implements Disposable {
     this.#waiting = [event];
     this.#client
       .link()
-      .then((link) => this.#catchUp(link))
+      .then((link) => this.#catchUp(link, false))
       // A lost connection catches up when it is back; any other failure must not hold up what follows.
       .catch(() => this.#flush());
   }

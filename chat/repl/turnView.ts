@@ -150,6 +150,7 @@ export class TurnView {
     if (error) this.#screen.line(`${paint('red', 'Failed:')} ${error.message}${error.fix ? ` — ${error.fix}` : ''}`);
     const tokens = usage ? `, ${usage.input} + ${usage.output} tokens` : '';
     this.#screen.line(paint('dim', `${formatDuration(duration_ms)}${tokens}`));
+    this.#screen.line();
     this.#screen.status(this.busy ? 'waiting' : undefined);
   }
 

@@ -1,0 +1,64 @@
+/** `agent send` to a real chat server: it says what really became of the message. */
+import t from 'tap';
+import { errorOf, finished, spawnCli } from '../harness/cli.ts';
+import { cliService } from '../harness/cliService.ts';
+import { startNgircd } from '../harness/ngircd.ts';
+import { until } from '../harness/until.ts';
+
+t.setTimeout(110_000);
+
+t.test('a message is delivered, from words, a file or a pipe, or the truth is told', { timeout: 90_000 }, async (t) => {
+  await using irc = await startNgircd();
+  await using service = cliService({
+    'config.yaml': `platforms:\n  irc: { enabled: true, host: 127.0.0.1, port: ${irc.port}, tls: false, nick: agent, channels: ["#room"], allowed_users: ["*"] }\n`,
+  });
+  const { agent, home } = service;
+  using person = await irc.join('ada', '#room');
+  const heard = (text: string) =>
+    until(`"${text}" is heard in the room`, () => person.said('agent', '#room').some((line) => line.includes(text)));
+
+  await t.test('with the gateway down nothing is sent, and the way to start it is named', async (t) => {
+    t.equal((await agent('up', '--demo', '--port', '0')).code, 0);
+    const refused = await agent('send', '--to', 'irc:#room', 'too early', '--json');
+    t.equal(refused.code, 1);
+    t.match(errorOf(refused), { message: /gateway/, fix: /agent start gateway/ });
+  });
+
+  await t.test('words, a file and a pipe arrive', async (t) => {
+    t.equal((await agent('start', 'gateway')).code, 0);
+    await until('the platform is connected', async () => (await agent('gateway', 'status')).stdout.includes('connected'));
+    t.match(await agent('send', '--to', 'irc:#room', 'hello', 'from', 'words'), {
+      code: 0,
+      stdout: 'Delivered to irc:#room.\n',
+      stderr: '',
+    });
+    await heard('hello from words');
+    const file = home.write('note.txt', 'from a file\n');
+    t.match(JSON.parse((await agent('send', '--to', 'irc:#room', '--file', file, '--json')).stdout), {
+      target: 'irc:#room',
+      status: 'delivered',
+      error: null,
+    });
+    await heard('from a file');
+    t.equal((await finished(spawnCli(['send', '--to', 'irc:#room'], { home, stdin: '' }), 'from a pipe\n')).code, 0);
+    await heard('from a pipe');
+    t.match(await agent('send', '--list'), { code: 0, stdout: /irc/ });
+  });
+
+  await t.test('an unknown target is refused', async (t) => {
+    const refused = await agent('send', '--to', 'telegram:1', 'x', '--json');
+    t.equal(refused.code, 1);
+    t.equal(errorOf(refused).code, 'UNKNOWN_TARGET');
+  });
+
+  await t.test('with the chat server gone the message is stored, and the command says that it has not arrived', async (t) => {
+    await irc.kill();
+    const pending = await agent('send', '--to', 'irc:#room', 'later', '--wait', '1s', '--json');
+    t.equal(pending.code, 1);
+    t.match(errorOf(pending), { code: 'PLATFORM_DOWN', message: /stored but not delivered yet/, fix: /agent gateway status/ });
+    t.match(await agent('send', '--to', 'irc:#room', 'much later', '--wait', '0s'), {
+      code: 0,
+      stdout: /^Stored as delivery \d+ .* not delivered yet\.\n$/,
+    });
+  });
+});
