@@ -89,7 +89,7 @@ t.test('a line for people has the fields of its record; a line for programs is a
 
 t.test('following prints each line once, whole, over many rotations', async (t) => {
   using dir = logDir();
-  const writer = new LogFile(dir.log, { maxBytes: 4_000, keep: 2, shared: true });
+  const writer = new LogFile(dir.log, { maxBytes: 4_000, keep: 4, shared: true });
   t.teardown(() => writer.close());
   writer.append('before');
   const seen: string[] = [];
@@ -98,8 +98,8 @@ t.test('following prints each line once, whole, over many rotations', async (t) 
   const wanted = Array.from({ length: 400 }, (_, i) => `line ${i} ${'x'.repeat(60)}`);
   for (const [i, line] of wanted.entries()) {
     writer.append(line);
-    // A burst is at most what the kept files hold; then the reader gets its turn.
-    if (i % 50 === 49) await until(`line ${i} is seen`, () => seen.length === i + 1);
+    // Each burst rotates more than once before the reader gets its turn.
+    if (i % 200 === 199) await until(`line ${i} is seen`, () => seen.length === i + 1);
   }
   stop.abort();
   await following;
