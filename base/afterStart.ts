@@ -11,12 +11,23 @@ import { limits } from './limits.ts';
 
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
 
+export interface SettleOptions {
+  /** Milliseconds from now. */
+  afterMs?: number;
+  /**
+   * The work of this process never grows its heap: V8's own tidying while idle, a full collection of 15 ms
+   * now and then, is switched off.
+   */
+  steady?: boolean;
+}
+
 /** Once, a few seconds from now; does not keep the process alive. */
-export function settleAfterStart(afterMs: number = limits.worker.trimMs): void {
+export function settleAfterStart({ afterMs = limits.worker.trimMs, steady = false }: SettleOptions = {}): void {
   setTimeout(() => {
     flushCompileCache();
     setFlagsFromString('--expose-gc');
     (runInNewContext('gc') as Collect)({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     setFlagsFromString('--no-expose-gc');
+    if (steady) setFlagsFromString('--no-memory-reducer');
   }, afterMs).unref();
 }

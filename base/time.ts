@@ -102,6 +102,15 @@ export function jitteredDelayMs(
   return Math.round(random() * Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 40)));
 }
 
+/**
+ * Milliseconds to the next common beat: whole multiples of `everyMs` of the clock, so that processes which
+ * never talked beat together and wake the machine once. At least half an interval, for timers that fire early.
+ */
+export function untilBeatMs(nowMs: number, everyMs: number): number {
+  const waitMs = everyMs - (nowMs % everyMs);
+  return waitMs < everyMs / 2 ? waitMs + everyMs : waitMs;
+}
+
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

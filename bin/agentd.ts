@@ -45,7 +45,7 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
     process.on(signal, () => (asked++ === 0 ? void supervisor.down({ actor: signal, drain: true }) : supervisor.hurry()));
   }
   process.on('SIGHUP', () => {});
-  settleAfterStart();
+  settleAfterStart({ steady: true });
   return supervisor;
 }
 

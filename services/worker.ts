@@ -10,7 +10,7 @@ import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger, type LogSink } from '../base/log.ts';
 import { createRedactor, type Redactor } from '../base/redact.ts';
-import { sleep, within } from '../base/time.ts';
+import { sleep, untilBeatMs, within } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import { drain, ping, report, stop } from '../ipc/contracts/peer.ts';
@@ -285,9 +285,9 @@ async function keepSupervised(
       const facts = { ...life.facts, ...service.facts?.() };
       await link.call(attach, { slot: context.slot, pid: process.pid, nonce, code: context.release.code, facts });
       life.supervisor = link;
-      const beat = startHeartbeat(link, service);
+      const stopBeating = startHeartbeat(link, service);
       await link.closed;
-      clearInterval(beat);
+      stopBeating();
       life.supervisor = undefined;
       orphanedAt = performance.now();
       if (!context.signal.aborted) context.log.warn('the supervisor is gone; working on without it');
@@ -305,13 +305,22 @@ async function keepSupervised(
   }
 }
 
-function startHeartbeat(link: Link, service: WorkerService): NodeJS.Timeout {
-  let expectedAt = performance.now() + limits.worker.heartbeatMs;
-  return setInterval(() => {
-    const nowMs = performance.now();
-    link.notify(heartbeat, { active: service.active().length, lag_ms: Math.max(0, Math.round(nowMs - expectedAt)) });
-    expectedAt = nowMs + limits.worker.heartbeatMs;
-  }, limits.worker.heartbeatMs).unref();
+/**
+ * Beats at the same moments in every worker, so that the supervisor wakes once for all of them.
+ * Answers how to stop.
+ */
+function startHeartbeat(link: Link, service: WorkerService): () => void {
+  let timer: NodeJS.Timeout;
+  const arm = () => {
+    const waitMs = untilBeatMs(Date.now(), limits.worker.heartbeatMs);
+    const expectedAt = performance.now() + waitMs;
+    timer = setTimeout(() => {
+      link.notify(heartbeat, { active: service.active().length, lag_ms: Math.max(0, Math.round(performance.now() - expectedAt)) });
+      arm();
+    }, waitMs).unref();
+  };
+  arm();
+  return () => clearTimeout(timer);
 }
 
 /** Waits for a change in `run/` (a wake-up, not a poll), at most five seconds. */

@@ -6,6 +6,7 @@ import { watch as watchFiles } from 'chokidar';
 import pidusage from 'pidusage';
 import { limits } from '../base/limits.ts';
 import { errorFields, type Logger } from '../base/log.ts';
+import { untilBeatMs } from '../base/time.ts';
 import type { Sample } from './snapshot.ts';
 import type { SlotRunner } from './slotRunner.ts';
 
@@ -22,15 +23,24 @@ export function watchHome(paths: string[], log: Logger, onChange: () => void): A
  * beats then wait unread in the sockets, and silence proves nothing.
  */
 export function startPulse(onPulse: (nowMs: number) => void): Disposable {
-  let expectedAt = performance.now() + limits.worker.heartbeatMs;
-  const timer = setInterval(() => {
-    const nowMs = performance.now();
-    const wasAsleep = nowMs - expectedAt > limits.worker.heartbeatMs / 2;
-    expectedAt = nowMs + limits.worker.heartbeatMs;
-    if (!wasAsleep) onPulse(nowMs);
-  }, limits.worker.heartbeatMs);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  const every = limits.worker.heartbeatMs;
+  let timer: NodeJS.Timeout;
+  const arm = () => {
+    // Just after the workers' common beat: one wake-up serves both.
+    const waitMs = untilBeatMs(Date.now(), every) + AFTER_BEAT_MS;
+    const expectedAt = performance.now() + waitMs;
+    timer = setTimeout(() => {
+      const nowMs = performance.now();
+      if (nowMs - expectedAt < every / 2) onPulse(nowMs);
+      arm();
+    }, waitMs);
+  };
+  arm();
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
+
+/** The beats of all workers have arrived by then. */
+const AFTER_BEAT_MS = 20;
 
 /** Memory and CPU of every running worker, now and then. */
 export function startSampling(runners: () => SlotRunner[], onSamples: (samples: Map<string, Sample>) => void): Disposable {
@@ -47,9 +57,12 @@ export function startSampling(runners: () => SlotRunner[], onSamples: (samples: 
     }
     onSamples(samples);
   };
+  // The first one soon: it makes pidusage ask the system for its page size and tick, once.
+  const first = setTimeout(() => void sample(), limits.worker.trimMs);
   const timer = setInterval(() => void sample(), limits.supervisor.sampleMs);
   return {
     [Symbol.dispose]() {
+      clearTimeout(first);
       clearInterval(timer);
       pidusage.clear();
     },

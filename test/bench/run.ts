@@ -213,7 +213,8 @@ async function benchIdle(): Promise<void> {
     { name: 'supervisor', pid: service.pid },
     ...workers.filter((worker) => worker.pid !== null).map((worker) => ({ name: worker.slot, pid: worker.pid! })),
   ];
-  await sleep(10_000);
+  // V8 tidies up for a while after the start; idle begins when that is over.
+  await sleep(20_000);
   const before = processes.map(({ pid }) => cpuNs(pid));
   await sleep(idleSeconds * 1_000);
   const used = processes.map(({ pid }, i) => (cpuNs(pid) - before[i]!) / 1e6);
