@@ -88,9 +88,10 @@ t.test('a conversation in a terminal', async (t) => {
 
   await t.test('the worker may die in the middle of an answer: the chat goes on', async (t) => {
     const before = pidOf(await service.status(), 'agent')!;
-    await terminal.type('slow: 60');
+    await terminal.type('slow: 61');
     await terminal.press('Enter');
-    await terminal.shows(/slow: 60\s+Starting slowly/);
+    // Not the 60 of before, which was recalled above.
+    await terminal.shows(/slow: 61\s+Starting slowly/);
     process.kill(before, 'SIGKILL');
     await terminal.shows('The agent worker is gone; waiting for its successor');
     const screen = await terminal.shows(/Connected again[\s\S]*›\s*$/);
