@@ -99,9 +99,10 @@ t.test('messages for a chat survive a kill of the gateway and a restart of the s
   await until('the loss is seen', async () => (await ircState(first)).state === 'retrying');
   for (const text of ['one', 'two', 'three']) await enqueue(first, 'irc:#room', text);
   await first[Symbol.asyncDispose]();
-  await using second = await startWorker(home, 'gateway');
   await irc.start();
+  // She is there first: what is said to an empty room nobody hears.
   const alice = await irc.join('alice', '#room');
+  await using second = await startWorker(home, 'gateway');
   await saidUntil(alice, '#room', 'three');
   alice.say('#room', 'marker');
   t.strictSame(await saidUntil(alice, '#room', 'marker heard'), ['one', 'two', 'three', 'marker heard']);

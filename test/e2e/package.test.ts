@@ -10,7 +10,7 @@ import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 
-t.setTimeout(118_000);
+t.setTimeout(290_000);
 
 interface Packed {
   filename: string;

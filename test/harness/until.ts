@@ -2,7 +2,7 @@
 import { sleep } from '../../base/time.ts';
 
 /** Calls `probe` until it gives something other than undefined, null or false. Throws after `ms`. */
-export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 15_000): Promise<NonNullable<Exclude<T, false>>> {
+export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 30_000): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = performance.now() + ms;
   let last: unknown;
   for (let pause = 2; performance.now() < deadline; pause = Math.min(pause * 2, 50)) {

@@ -119,8 +119,10 @@ t.test('a client that reconnects replays exactly what it missed', async (t) => {
   await leaver.link.call(sessionResume, { session_id: sessionId });
   await watcher.submit(sessionId, 'say: 60 words');
   await leaver.next('message.delta');
+  // What is still in the pipe when the link goes counts as missed.
+  const seen = [...leaver.events];
   leaver.link.destroy();
-  const lastSeen = leaver.events.findLast(({ seq }) => seq !== null)!.seq!;
+  const lastSeen = seen.findLast(({ seq }) => seq !== null)!.seq!;
   await watcher.next('message.complete');
   using back = await connect(worker);
   const replay = await back.link.call(eventsSince, { session_id: sessionId, last_seen: lastSeen });
@@ -128,7 +130,7 @@ t.test('a client that reconnects replays exactly what it missed', async (t) => {
   // The status bar that follows the end may or may not be in the replay yet.
   const upToEnd = (events: typeof replay.events) =>
     events.filter(({ session_id, type }) => session_id === sessionId && type !== 'session_info');
-  const all = [...upToEnd(leaver.events), ...upToEnd(replay.events)];
+  const all = [...upToEnd(seen), ...upToEnd(replay.events)];
   t.same(all, upToEnd(watcher.events), 'seen and replayed together are what an unbroken client saw');
   await back.turn(sessionId, 'say: 1 word');
   t.ok(
