@@ -9,6 +9,8 @@ import { rotatedFiles } from './tail.ts';
 /** Some file systems announce no changes: look this often anyway. */
 const LOOK_MS = 1_000;
 const CHUNK_BYTES = 256 * 1024;
+/** Files that one look walks over: more than are ever kept. */
+const STEPS_MAX = 32;
 const NEWLINE = 0x0a;
 
 interface Open {
@@ -25,9 +27,11 @@ export interface FollowStart {
   position: number;
 }
 
-/** Where the file's last complete line ends now: what is written from here on will be followed. */
+/** Where the log's last complete line ends now: what is written from here on will be followed. */
 export function endOf(path: string): FollowStart | undefined {
-  const file = openAt(path, 0);
+  // Between a rotation and the next line the newest file is `.1`.
+  const newest = rotatedFiles(path)[0];
+  const file = newest === undefined ? undefined : openAt(newest, 0);
   if (!file) return undefined;
   const size = fstatSync(file.fd).size;
   const last = Buffer.alloc(Math.min(size, CHUNK_BYTES));
@@ -45,21 +49,18 @@ export async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   let open = start ? reopen(path, start) : undefined;
-  /** Renamed a moment ago: a writer that had it open may still add a line. */
-  let fading: Open | undefined;
+  /** Read to their end and left: a writer that still had one open may have added a line. */
+  let left: Open[] = [];
   const look = () => {
-    if (fading) {
-      readOn(fading, onLine);
-      closeSync(fading.fd);
-      fading = undefined;
+    for (const file of left) readToEnd(file, onLine);
+    for (const file of left.splice(0)) closeSync(file.fd);
+    for (let step = 0; step < STEPS_MAX; step++) {
+      if (open) readToEnd(open, onLine);
+      const next = successor(path, open);
+      if (!next) return;
+      if (open) left.push(open);
+      open = next;
     }
-    if (open) readOn(open, onLine);
-    const current = statSync(path, { throwIfNoEntry: false });
-    if (!current || current.ino === open?.inode) return;
-    for (const file of open ? between(path, open.inode) : []) readWhole(file, onLine);
-    fading = open;
-    open = openAt(path, 0);
-    if (open) readOn(open, onLine);
   };
   const done = Promise.withResolvers<void>();
   const watcher = watchDirectory(path, look);
@@ -69,7 +70,24 @@ export async function follow(
   if (!signal.aborted) await done.promise;
   clearInterval(timer);
   watcher?.close();
-  for (const file of [open, fading]) if (file) closeSync(file.fd);
+  for (const file of open ? [...left, open] : left) closeSync(file.fd);
+}
+
+/**
+ * The file that came after this one; undefined while it is the newest. Files are renamed while we look, so
+ * what is opened by name is checked by inode, and in doubt the next look decides.
+ */
+function successor(path: string, current: Open | undefined): Open | undefined {
+  const files = rotatedFiles(path).map((file) => ({ file, inode: inodeOf(file) }));
+  const ours = current ? files.findIndex(({ inode }) => inode === current.inode) : -1;
+  // Not listed and yet there: it was renamed between two looks at the names.
+  if (current && ours < 0 && fstatSync(current.fd).nlink > 0) return undefined;
+  const next = ours < 0 ? files.at(-1) : files[ours - 1];
+  if (!next || next.inode === current?.inode) return undefined;
+  const opened = openAt(next.file, 0);
+  if (!opened || opened.inode === next.inode) return opened;
+  closeSync(opened.fd);
+  return undefined;
 }
 
 function watchDirectory(path: string, onChange: () => void): { close(): void } | undefined {
@@ -91,13 +109,6 @@ function reopen(path: string, { inode, position }: FollowStart): Open | undefine
   return file ? openAt(file, position) : undefined;
 }
 
-/** Files rotated since the one with `inode` was current, oldest first. */
-function between(path: string, inode: number): string[] {
-  const files = rotatedFiles(path);
-  const ours = files.findIndex((file) => inodeOf(file) === inode);
-  return files.slice(1, ours < 0 ? undefined : ours).toReversed();
-}
-
 function openAt(path: string, position: number): Open | undefined {
   try {
     const fd = openSync(path, 'r');
@@ -107,7 +118,7 @@ function openAt(path: string, position: number): Open | undefined {
   }
 }
 
-function readOn(file: Open, onLine: (line: string) => void): void {
+function readToEnd(file: Open, onLine: (line: string) => void): void {
   const buffer = Buffer.alloc(CHUNK_BYTES);
   for (;;) {
     const read = readSync(file.fd, buffer, 0, buffer.length, file.position);
@@ -120,13 +131,6 @@ function readOn(file: Open, onLine: (line: string) => void): void {
     }
     file.partial = bytes;
   }
-}
-
-function readWhole(path: string, onLine: (line: string) => void): void {
-  const file = openAt(path, 0);
-  if (!file) return;
-  readOn(file, onLine);
-  closeSync(file.fd);
 }
 
 const inodeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.ino ?? 0;

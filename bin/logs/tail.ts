@@ -4,11 +4,13 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, statSync } from '
 const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** `name.log`, `name.log.1`, … newest first, as far as they exist. */
+/** No log keeps more old files than this. */
+const ROTATED_MAX = 9;
+
+/** `name.log`, `name.log.1`, … newest first, as far as they exist; a rotation under way leaves a gap for a moment. */
 export function rotatedFiles(path: string): string[] {
-  const files = existsSync(path) ? [path] : [];
-  for (let n = 1; existsSync(`${path}.${n}`); n++) files.push(`${path}.${n}`);
-  return files;
+  const names = [path, ...Array.from({ length: ROTATED_MAX }, (_, i) => `${path}.${i + 1}`)];
+  return names.filter((name) => existsSync(name));
 }
 
 /** Complete lines of one file, last first. A torn last line comes too; an empty one never. */

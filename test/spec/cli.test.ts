@@ -84,6 +84,7 @@ t.test('cli.10 logs -f goes on over a rotation and ends with ctrl-C', async (t) 
   const command = spawnCli(['logs', 'gateway', '-f', '-n', '1', '--json'], { home });
   let said = '';
   command.stdout!.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  t.teardown(() => command.kill('SIGKILL'));
   const ended = finished(command);
   await until('the last line', () => said.includes('before'));
   for (let i = 0; i < 20; i++) {
@@ -156,6 +157,7 @@ t.test('env.4 AGENT_GATEWAY_NO_SUPERVISE is the same as --no-supervise: the comm
   for (const { name, args, env } of ways) {
     using home = testHome();
     const command = spawnCli(['gateway', 'run', ...args], { home, env });
+    t.teardown(() => command.kill('SIGKILL'));
     const ended = finished(command);
     await until(`${name}: the gateway serves`, () => existsSync(home.run.socket('gateway')));
     t.notOk(existsSync(home.run.supervisorSocket), `${name}: no supervisor`);
@@ -176,6 +178,7 @@ t.test('env.4 without it, gateway run asks the running supervisor to start the s
   await using service = cliService();
   t.equal((await service.agent('up', '--demo', '--port', '0')).code, 0);
   const command = spawnCli(['gateway', 'run'], { home: service.home });
+  t.teardown(() => command.kill('SIGKILL'));
   let said = '';
   command.stdout!.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const ended = finished(command);
