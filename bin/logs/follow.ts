@@ -4,6 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { rotatedFiles } from './tail.ts';
 
 /** Some file systems announce no changes: look this often anyway. */
@@ -11,6 +12,8 @@ const LOOK_MS = 1_000;
 const CHUNK_BYTES = 256 * 1024;
 /** Files that one look walks over: more than are ever kept. */
 const STEPS_MAX = 32;
+/** A rotation takes microseconds; whoever rotates all the time is looked at again in a moment. */
+const SETTLE_TRIES_MAX = 10;
 const NEWLINE = 0x0a;
 
 interface Open {
@@ -58,7 +61,11 @@ export async function follow(
       if (open) readToEnd(open, onLine);
       const next = successor(path, open);
       if (!next) return;
-      if (open) left.push(open);
+      if (open) {
+        // What came in before it was renamed, and after we had read it.
+        readToEnd(open, onLine);
+        left.push(open);
+      }
       open = next;
     }
   };
@@ -73,20 +80,32 @@ export async function follow(
   for (const file of open ? [...left, open] : left) closeSync(file.fd);
 }
 
-/**
- * The file that came after this one; undefined while it is the newest. Files are renamed while we look, so
- * what is opened by name is checked by inode, and in doubt the next look decides.
- */
+/** The file that came after this one; undefined while it is the newest, or while names are just being changed. */
 function successor(path: string, current: Open | undefined): Open | undefined {
-  const files = rotatedFiles(path).map((file) => ({ file, inode: inodeOf(file) }));
+  const files = settledFiles(path);
+  if (!files) return undefined;
   const ours = current ? files.findIndex(({ inode }) => inode === current.inode) : -1;
-  // Not listed and yet there: it was renamed between two looks at the names.
+  // Not listed and yet there: moved away by hand, and nothing here came after it.
   if (current && ours < 0 && fstatSync(current.fd).nlink > 0) return undefined;
   const next = ours < 0 ? files.at(-1) : files[ours - 1];
-  if (!next || next.inode === current?.inode) return undefined;
-  const opened = openAt(next.file, 0);
+  const opened = next && openAt(next.file, 0);
   if (!opened || opened.inode === next.inode) return opened;
   closeSync(opened.fd);
+  return undefined;
+}
+
+/**
+ * The log's files, newest first. A rotation renames one after the other, so a list made meanwhile may lack
+ * the very file that comes next: only what two lists in a row agree on counts.
+ */
+function settledFiles(path: string): { file: string; inode: number }[] | undefined {
+  const list = () => rotatedFiles(path).map((file) => ({ file, inode: inodeOf(file) }));
+  let before = list();
+  for (let tries = 0; tries < SETTLE_TRIES_MAX; tries++) {
+    const now = list();
+    if (isDeepStrictEqual(now, before)) return now;
+    before = now;
+  }
   return undefined;
 }
 
