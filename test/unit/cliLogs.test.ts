@@ -1,4 +1,5 @@
 /** Reading logs backwards over rotated files, filtering, rendering, and following over rotations. */
+import { spawn } from 'node:child_process';
 import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -137,4 +138,33 @@ t.test('what is written while the tail is read belongs to the following, not to 
   stop.abort();
   await following;
   t.same(seen, ['new']);
+});
+
+t.test('following keeps up with a writer in another process that rotates while it looks', async (t) => {
+  using dir = logDir();
+  const stop = new AbortController();
+  const seen: number[] = [];
+  const following = follow(dir.log, endOf(dir.log), (line) => seen.push(Number(line.split(' ')[1])), stop.signal);
+  const program = `
+    import { LogFile } from ${JSON.stringify(new URL('../../base/logFile.ts', import.meta.url).href)};
+    const writer = new LogFile(process.argv[1], { maxBytes: 300, keep: 9, shared: true });
+    let i = 0;
+    process.on('message', () => {
+      for (const end = i + 30; i < end; i++) writer.append('line ' + i + ' ' + 'x'.repeat(40));
+    });`;
+  const writer = spawn(process.execPath, ['--input-type=module', '--eval', program, dir.log], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  t.teardown(() => writer.kill('SIGKILL'));
+  // Each burst is five rotations, fewer than are kept: however late the reader is, nothing is deleted yet.
+  for (let burst = 1; burst <= 60; burst++) {
+    writer.send('go');
+    await until(`burst ${burst} is seen`, () => seen.length >= burst * 30);
+  }
+  stop.abort();
+  await following;
+  t.same(
+    seen,
+    Array.from({ length: 1_800 }, (_, i) => i),
+  );
 });
