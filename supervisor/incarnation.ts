@@ -3,7 +3,7 @@
  * started, asked to drain, terminated, killed with its whole group, and proved gone. One lifetime
  * each; nothing of it outlives `gone`.
  */
-import { execa } from 'execa';
+import { spawn } from 'node:child_process';
 import { AgentError } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
@@ -28,6 +28,17 @@ export interface IncarnationRecord extends ProcessIdentity {
   spawned_at: string;
 }
 
+export interface StartParts {
+  /** Content id of the code it runs. */
+  code: string;
+  /** Gets its stdout and stderr. */
+  outputFd: number;
+  /** Bound sockets it inherits, from descriptor 3 on; it finds them in AGENT_LISTEN. */
+  listeners?: readonly { name: string; fd: number }[];
+  /** Beside the environment of its spec. */
+  env?: Readonly<Record<string, string>>;
+}
+
 export interface StopFacts {
   drainedMs: number | null;
   interrupted: number;
@@ -45,8 +56,11 @@ export class Incarnation {
   link: Link | undefined;
   /** Last sign of life, monotonic ms. */
   beatAtMs: number;
-  /** Work in flight at the last sign of life. */
+  /** Work in flight at the last sign of life, and the names of its first units. */
   activeWork = 0;
+  units: readonly string[] = [];
+  /** Delay of the main loop at the last heartbeat; null before the first and for a sidecar. */
+  lagMs: number | null = null;
   #stopping: Promise<StopFacts> | undefined;
 
   private constructor(record: IncarnationRecord, exited: Promise<ExitFacts>, adopted: boolean) {
@@ -62,26 +76,19 @@ export class Incarnation {
   }
 
   /** Starts the process in its own session and group. Never throws: a failed start is an exit fact. */
-  static start(spec: SlotSpec, code: string, outputFd: number): Incarnation {
+  static start(spec: SlotSpec, { code, outputFd, listeners = [], env = {} }: StartParts): Incarnation {
     const nonce = hexId(32);
     const [file, ...args] = spec.command;
-    // execa's types know descriptors up to 9; it passes any on to the system.
-    const output = outputFd as 3;
-    const child = execa(file, args, {
-      cwd: spec.cwd,
-      env: { ...spec.env, AGENT_SLOT_NONCE: nonce },
-      extendEnv: false,
-      detached: true,
-      cleanup: false,
-      reject: false,
-      buffer: false,
-      stdin: 'ignore',
-      stdout: output,
-      stderr: output,
-    });
     const exited = deferred<ExitFacts>();
-    child.nodeChildProcess.once('exit', (exitCode, signal) => exited.resolve({ code: exitCode, signal }));
-    void child.then((result) => exited.resolve({ code: null, signal: null, spawnError: result.shortMessage ?? 'it could not be started' }));
+    // Not execa: 200 of these have to start within the budget (ADR 0018).
+    const child = spawn(file, args, {
+      cwd: spec.cwd,
+      env: { ...spec.env, ...listenEnv(listeners), ...env, AGENT_SLOT_NONCE: nonce },
+      detached: true,
+      stdio: ['ignore', outputFd, outputFd, ...listeners.map(({ fd }) => fd)],
+    });
+    child.once('exit', (exitCode, signal) => exited.resolve({ code: exitCode, signal }));
+    child.once('error', (thrown) => exited.resolve({ code: null, signal: null, spawnError: thrown.message }));
     const pid = child.pid ?? 0;
     const record = { ...identityOf(pid), slot: spec.slot, nonce, code, spawned_at: new Date().toISOString() };
     return new Incarnation(record, exited.promise, false);
@@ -141,6 +148,11 @@ export class Incarnation {
       return false;
     }
   }
+}
+
+/** `http=3,webhook=4`: which inherited descriptor is which listener. */
+function listenEnv(listeners: readonly { name: string }[]): Record<string, string> {
+  return listeners.length === 0 ? {} : { AGENT_LISTEN: listeners.map(({ name }, index) => `${name}=${3 + index}`).join(',') };
 }
 
 /**

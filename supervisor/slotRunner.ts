@@ -6,7 +6,7 @@ import { AgentError, messageOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { deferred, formatDuration, sleep, type Clock, type Deferred } from '../base/time.ts';
-import type { LastExit, Receipt, SlotState } from '../ipc/contracts/supervisor.ts';
+import type { LastExit, Liveness, Receipt, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import type { End } from './backoff.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
@@ -59,6 +59,8 @@ export class SlotRunner {
   lastReport: EndReport | undefined;
   /** What the worker says about itself. */
   facts: Record<string, unknown> = {};
+  /** What its signs of life say, as last judged. */
+  liveness: Liveness = 'ok';
   incarnation: Incarnation | undefined;
   #slot: Slot;
   #host: SlotHost;
@@ -261,7 +263,7 @@ export class SlotRunner {
     this.facts = {};
     this.readyMs = null;
     this.#killedFor = undefined;
-    this.incarnation = Incarnation.start(this.spec, this.#host.code, output.writeFd);
+    this.incarnation = Incarnation.start(this.spec, { code: this.#host.code, outputFd: output.writeFd });
     this.#host.recordsChanged();
     this.#host.log.info(`${this.spec.slot} started`, { worker: this.spec.slot, worker_pid: this.incarnation.pid });
     this.#follow(this.incarnation);

@@ -3,9 +3,12 @@ import type { Status, WorkerStatus } from '../ipc/contracts/supervisor.ts';
 import { writeJsonAtomic } from '../state/atomicFile.ts';
 import type { SlotRunner } from './slotRunner.ts';
 
+/** What was last measured of a running slot. */
 export interface Sample {
   rssBytes: number;
   cpuPercent: number;
+  fds?: number | null;
+  leakBytesPerHour?: number | null;
 }
 
 export function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerStatus {
@@ -13,6 +16,7 @@ export function workerStatus(runner: SlotRunner, sample: Sample | undefined): Wo
   return {
     slot: spec.slot,
     profile: spec.profile,
+    kind: spec.kind,
     desired: runner.desired,
     state: runner.state,
     pid: incarnation?.pid ?? null,
@@ -22,6 +26,11 @@ export function workerStatus(runner: SlotRunner, sample: Sample | undefined): Wo
     code: incarnation?.record.code ?? null,
     rss_bytes: sample?.rssBytes ?? null,
     cpu_percent: sample?.cpuPercent ?? null,
+    lag_ms: incarnation?.lagMs ?? null,
+    fds: sample?.fds ?? null,
+    leak_bytes_per_hour: sample?.leakBytesPerHour ?? null,
+    liveness: runner.state === 'ready' ? runner.liveness : null,
+    adopted: incarnation?.adopted ?? false,
     reason: runner.reason,
     next_start_at: runner.nextStartAtMs === null ? null : new Date(runner.nextStartAtMs).toISOString(),
     last_exit: runner.lastExit,

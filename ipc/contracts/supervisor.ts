@@ -18,9 +18,20 @@ export const LastExit = z.object({
 });
 export type LastExit = z.infer<typeof LastExit>;
 
+/**
+ * What the signs of life say (contract §4, Liveness): `ok`; `suspect` = silent for a while; `blocked` = the main
+ * loop stands still, its watchdog does not; `stopped` = SIGSTOP or a debugger; `livelocked` = busy without progress;
+ * `silent` = nothing of it moves.
+ */
+export const livenessWords = ['ok', 'suspect', 'blocked', 'stopped', 'livelocked', 'silent'] as const;
+export const Liveness = z.enum(livenessWords);
+export type Liveness = z.infer<typeof Liveness>;
+
 export const WorkerStatus = z.object({
   slot: z.string(),
   profile: z.string(),
+  /** `sidecar` = a program of the user's. */
+  kind: z.enum(['worker', 'sidecar']),
   /** `demand` = started when first needed. */
   desired: z.enum(['up', 'down', 'demand']),
   state: SlotState,
@@ -33,6 +44,15 @@ export const WorkerStatus = z.object({
   code: z.string().nullable(),
   rss_bytes: z.number().nullable(),
   cpu_percent: z.number().nullable(),
+  /** Delay of the main loop at the last heartbeat; null for a sidecar. */
+  lag_ms: z.number().nullable(),
+  /** Open file descriptors. */
+  fds: z.number().nullable(),
+  /** Growth of resident memory over the last hours; null while too little is known. */
+  leak_bytes_per_hour: z.number().nullable(),
+  liveness: Liveness.nullable(),
+  /** Taken over from an earlier supervisor. */
+  adopted: z.boolean(),
   /** Why it is not ready, with the fix. */
   reason: z.string().nullable(),
   next_start_at: z.string().nullable(),
@@ -121,6 +141,21 @@ export const whySlot = method('slot.why', {
   result: z.object({ slot: z.string(), state: SlotState, sentence: z.string(), last_exit: LastExit.nullable(), tail: z.array(z.string()) }),
 });
 
+export const ResourceSample = z.object({
+  at: z.string(),
+  rss_bytes: z.number(),
+  cpu_percent: z.number(),
+  lag_ms: z.number().nullable(),
+  fds: z.number().nullable(),
+});
+export type ResourceSample = z.infer<typeof ResourceSample>;
+
+/** Memory, CPU, loop lag and descriptors of a slot, oldest first; up to seven days back. Errors: UNKNOWN_SLOT. */
+export const resources = method('slot.resources', {
+  params: z.object({ slot: z.string(), since_ms: z.number().int().min(0).default(3_600_000) }),
+  result: z.object({ samples: z.array(ResourceSample) }),
+});
+
 /** Recent receipts, newest first. */
 export const receipts = method('supervisor.receipts', {
   params: z.object({ slot: z.string().optional(), limit: z.number().int().min(1).max(1_000).default(50) }),
@@ -159,7 +194,19 @@ export const attach = method('worker.attach', {
 });
 
 /** Progress of the main loop. */
-export const heartbeat = notice('worker.heartbeat', z.object({ active: z.number().int(), lag_ms: z.number() }));
+export const heartbeat = notice(
+  'worker.heartbeat',
+  z.object({
+    active: z.number().int(),
+    /** Names of the first units of work in flight. */
+    units: z.array(z.string()).optional(),
+    lag_ms: z.number(),
+    /** Counts steps of accepted work; a worker that is busy without counting up is livelocked. */
+    progress: z.number().int().optional(),
+    /** Share of the last interval in which the loop was busy, 0 to 1. */
+    utilization: z.number().optional(),
+  }),
+);
 
 /** What the worker reports about itself for status (platform states of the gateway, address of the dashboard, …). */
 export const facts = notice('worker.facts', z.object({ facts: z.record(z.string(), z.unknown()) }));

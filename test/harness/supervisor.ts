@@ -15,6 +15,7 @@ export function fixtureSlot(home: TestHome, slot: string, fixtureName: string, m
   return {
     slot,
     profile: 'default',
+    kind: 'worker',
     start: 'boot',
     command: [process.execPath, fixture(fixtureName)],
     cwd: home.root,
@@ -24,6 +25,15 @@ export function fixtureSlot(home: TestHome, slot: string, fixtureName: string, m
     startupMs: limits.worker.startupMs,
     drainMs: 2_000,
     termMs: 500,
+    stopSignal: 'SIGTERM',
+    readiness: 'attach',
+    restart: 'always',
+    after: [],
+    handover: 'none',
+    listeners: [],
+    memorySoftBytes: undefined,
+    memoryHardBytes: undefined,
+    settings: '',
     tier: 1,
     ...more,
   };

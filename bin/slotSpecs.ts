@@ -1,0 +1,82 @@
+/**
+ * What runs: the manifest of workers and the user's own programs of config.yaml, turned into slots for
+ * the supervisor, which knows no service by itself.
+ */
+import { join } from 'node:path';
+import { filterEnv } from '../base/envFilter.ts';
+import { limits } from '../base/limits.ts';
+import { commonEnv, manifest, type WorkerManifest } from '../services/manifest.ts';
+import type { Config } from '../state/config/schema.ts';
+import { DEFAULT_PROFILE, listProfiles, type Home } from '../state/home.ts';
+import { logNameOf, logPath } from '../state/logs.ts';
+import { release } from '../state/release.ts';
+import type { SlotSpec } from '../supervisor/spec.ts';
+
+export interface RunOptions {
+  demo?: boolean | undefined;
+  /** Dashboard address; undefined = as configured. */
+  port?: number | undefined;
+  host?: string | undefined;
+  insecure?: boolean | undefined;
+  /** Only these slots, leaving when unused: the service that `agent chat` starts. */
+  only?: string[] | undefined;
+}
+
+const MB = 1024 * 1024;
+
+/** One slot per worker, and one more per profile for those that exist per profile. */
+export function slotSpecs(home: Home, config: Config, options: RunOptions): SlotSpec[] {
+  const others = listProfiles(home).filter((name) => name !== DEFAULT_PROFILE);
+  return manifest.flatMap((worker) => [
+    slotSpec(home, config, options, worker, DEFAULT_PROFILE),
+    ...(worker.perProfile ? others.map((profile) => slotSpec(home, config, options, worker, profile)) : []),
+  ]);
+}
+
+function slotSpec(home: Home, config: Config, options: RunOptions, worker: WorkerManifest, profile: string): SlotSpec {
+  const slot = profile === DEFAULT_PROFILE ? worker.slot : `${worker.slot}@${profile}`;
+  const { codeRoot, built } = release();
+  const settings = config.supervisor?.workers?.[worker.slot];
+  const paths = home.profile(profile);
+  return {
+    slot,
+    profile,
+    kind: 'worker',
+    // Other profiles' agents start when they are first used.
+    start: profile !== DEFAULT_PROFILE && worker.start === 'boot' ? 'demand' : worker.start,
+    command: [process.execPath, join(codeRoot, `${worker.entry}.${built ? 'js' : 'ts'}`)],
+    cwd: home.root,
+    env: {
+      ...filterEnv(process.env, [...commonEnv, ...worker.env]),
+      AGENT_HOME: home.root,
+      AGENT_SLOT: slot,
+      ...(profile === DEFAULT_PROFILE ? {} : { AGENT_PROFILE: profile }),
+      ...(options.demo ? { AGENT_DEMO: '1' } : {}),
+      ...(worker.slot === 'dashboard' ? dashboardEnv(options) : {}),
+      NODE_COMPILE_CACHE: join(home.cache, 'compile'),
+    },
+    logFile: logPath(paths, logNameOf(slot)),
+    errorsFile: logPath(paths, 'errors'),
+    startupMs: settings?.startup_ms ?? worker.startupMs,
+    drainMs: settings?.drain_ms ?? worker.drainMs,
+    termMs: limits.worker.termMs,
+    stopSignal: 'SIGTERM',
+    readiness: 'attach',
+    restart: 'always',
+    after: [],
+    handover: 'none',
+    listeners: [],
+    memorySoftBytes: settings?.memory_soft_mb === undefined ? undefined : settings.memory_soft_mb * MB,
+    memoryHardBytes: settings?.memory_hard_mb === undefined ? undefined : settings.memory_hard_mb * MB,
+    settings: '',
+    tier: worker.tier,
+  };
+}
+
+function dashboardEnv({ port, host, insecure }: RunOptions): Record<string, string> {
+  return {
+    ...(port === undefined ? {} : { AGENT_DASHBOARD_PORT: String(port) }),
+    ...(host === undefined ? {} : { AGENT_DASHBOARD_HOST: host }),
+    ...(insecure ? { AGENT_DASHBOARD_INSECURE: '1' } : {}),
+  };
+}
