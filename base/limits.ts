@@ -77,6 +77,19 @@ export const limits = {
     /** An on-demand worker with nothing to do leaves after this long. */
     idleMs: 60_000,
   },
+  sidecar: {
+    /** Contract §12, defaults. */
+    stopGraceMs: 10_000,
+    startupMs: 20_000,
+    /** How often a port, address or file is looked at until the sidecar is ready: doubles from the first to the second. */
+    probeMinMs: 10,
+    probeMaxMs: 500,
+    probeTimeoutMs: 2_000,
+    /** Programs in `services:`; a home server has a handful, the benchmark 200. */
+    max: 500,
+    /** A slot named in `after` that is not ready by then is not waited for any longer. */
+    afterMs: 60_000,
+  },
   supervisor: {
     /** Resource samples; `agent status` reads memory afresh by itself. Each sample costs 2 ms: the idle service stays under 0.1 % of a core. */
     sampleMs: 30_000,
@@ -85,6 +98,8 @@ export const limits = {
     /** Last lines of output kept in memory per incarnation for the report of its end. */
     tailLinesMax: 200,
     tailLineMaxChars: 2_000,
+    /** What a process that never served printed last may still be in its pipe when its end is seen. */
+    lastWordsMs: 20,
     /** `agent up` waits this long for every wanted slot. */
     upMs: 60_000,
   },
@@ -182,6 +197,9 @@ export const limits = {
     deliveryKeepMs: 604_800_000,
     /** Waiting messages per chat before a message is refused with a notice. */
     inboxPerChatMax: 100,
+    /** Where the webhook platform listens unless it is told otherwise. */
+    webhookHost: '127.0.0.1',
+    webhookPort: 8_644,
     /** Reference, Webhooks. */
     webhookBodyMaxBytes: 1_000_000,
     webhookPerMinute: 30,

@@ -2,15 +2,20 @@
  * What runs: the manifest of workers and the user's own programs of config.yaml, turned into slots for
  * the supervisor, which knows no service by itself.
  */
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { filterEnv } from '../base/envFilter.ts';
 import { limits } from '../base/limits.ts';
 import { commonEnv, manifest, type WorkerManifest } from '../services/manifest.ts';
+import { dashboardAddress } from '../state/config/dashboardAddress.ts';
+import { settingsDigest } from '../state/config/classes.ts';
+import { loadConfig } from '../state/config/load.ts';
 import type { Config } from '../state/config/schema.ts';
 import { DEFAULT_PROFILE, listProfiles, type Home } from '../state/home.ts';
 import { logNameOf, logPath } from '../state/logs.ts';
 import { release } from '../state/release.ts';
-import type { SlotSpec } from '../supervisor/spec.ts';
+import type { ListenerSpec, SlotSpec } from '../supervisor/spec.ts';
+import { sidecarSpecs } from './sidecarSpecs.ts';
 
 export interface RunOptions {
   demo?: boolean | undefined;
@@ -27,10 +32,11 @@ const MB = 1024 * 1024;
 /** One slot per worker, and one more per profile for those that exist per profile. */
 export function slotSpecs(home: Home, config: Config, options: RunOptions): SlotSpec[] {
   const others = listProfiles(home).filter((name) => name !== DEFAULT_PROFILE);
-  return manifest.flatMap((worker) => [
+  const workers = manifest.flatMap((worker) => [
     slotSpec(home, config, options, worker, DEFAULT_PROFILE),
     ...(worker.perProfile ? others.map((profile) => slotSpec(home, config, options, worker, profile)) : []),
   ]);
+  return [...workers, ...sidecarSpecs(home, config)];
 }
 
 function slotSpec(home: Home, config: Config, options: RunOptions, worker: WorkerManifest, profile: string): SlotSpec {
@@ -64,13 +70,25 @@ function slotSpec(home: Home, config: Config, options: RunOptions, worker: Worke
     readiness: 'attach',
     restart: 'always',
     after: [],
-    handover: 'none',
-    listeners: [],
+    handover: worker.handover,
+    listeners: listenersOf(worker, profile === DEFAULT_PROFILE ? config : loadConfig(home, paths).config, options),
     memorySoftBytes: settings?.memory_soft_mb === undefined ? undefined : settings.memory_soft_mb * MB,
     memoryHardBytes: settings?.memory_hard_mb === undefined ? undefined : settings.memory_hard_mb * MB,
-    settings: '',
+    settings: settingsDigest(profile === DEFAULT_PROFILE ? config : loadConfig(home, paths).config, worker.slot),
     tier: worker.tier,
   };
+}
+
+/** Addresses that the supervisor holds over restarts; names are looked up only by the worker itself. */
+function listenersOf({ slot }: WorkerManifest, config: Config, options: RunOptions): ListenerSpec[] {
+  if (slot === 'dashboard') {
+    const { host, port } = dashboardAddress(config, { ...process.env, ...dashboardEnv(options) });
+    return isIP(host) ? [{ name: 'http', host, port }] : [];
+  }
+  const webhook = slot === 'gateway' ? config.platforms?.webhook : undefined;
+  if (!webhook || webhook.enabled === false) return [];
+  const { host = limits.gateway.webhookHost, port = limits.gateway.webhookPort } = webhook;
+  return isIP(host) ? [{ name: 'webhook', host, port }] : [];
 }
 
 function dashboardEnv({ port, host, insecure }: RunOptions): Record<string, string> {

@@ -30,8 +30,11 @@ export function fileAt(path: string): SocketFile | undefined {
 export const isSameFile = (a: SocketFile | undefined, b: SocketFile | undefined): boolean =>
   a !== undefined && a.inode === b?.inode && a.boundNs === b.boundNs;
 
-/** Listens at `path`. `refuseIfAlive` throws while a living process serves there. Errors: its own, and HOME_UNUSABLE. */
-export async function bindSocket(server: Server, path: string, refuseIfAlive: () => Promise<void>): Promise<SocketFile> {
+/**
+ * Listens at `path`. `whenTaken` throws while a living process serves there; `replace` puts the new socket in
+ * its place without a gap. Errors: its own, and HOME_UNUSABLE.
+ */
+export async function bindSocket(server: Server, path: string, whenTaken: 'replace' | (() => Promise<void>)): Promise<SocketFile> {
   const temporary = `${path}.${hexId(4)}`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -44,10 +47,14 @@ export async function bindSocket(server: Server, path: string, refuseIfAlive: ()
     // An accept that fails (no descriptor left) concerns that caller, not the process.
     server.off('error', giveUp).on('error', () => {});
     chmodSync(temporary, 0o600);
+    if (whenTaken === 'replace') {
+      renameSync(temporary, path);
+      return fileAt(path)!;
+    }
     for (let round = 0; round < ROUNDS_MAX; round++) {
       if (linked(temporary, path)) return fileAt(temporary)!;
       const there = fileAt(path);
-      await refuseIfAlive();
+      await whenTaken();
       if (there && !clearDead(path, there)) await sleep(limits.ipc.redialMinMs);
     }
     throw new Error('it is taken and left over and over');

@@ -29,6 +29,8 @@ export interface ServeOptions {
   notices?: NoticeHandler[];
   /** Names of methods open to relayed browsers; all others answer "unknown method" to them. */
   relayMethods?: ReadonlySet<string>;
+  /** Take the path over from a living owner, in one step: the successor of a planned restart. */
+  replace?: boolean;
   /** Called after the hello of each peer, before its first call is answered. */
   onLink?: (link: Link) => void;
 }
@@ -53,7 +55,7 @@ export async function serve(options: ServeOptions): Promise<SocketServer> {
     strangers.add(link);
     void link.closed.then(() => (links.delete(link), strangers.delete(link)));
   });
-  const ownFile = await bindSocket(server, options.path, () => refuseIfAlive(options));
+  const ownFile = await bindSocket(server, options.path, options.replace ? 'replace' : () => refuseIfAlive(options));
   const stopListening = () => {
     if (!server.listening) return;
     if (isSameFile(fileAt(options.path), ownFile)) rmSync(options.path, { force: true });

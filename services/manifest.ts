@@ -16,6 +16,8 @@ export interface WorkerManifest {
   env: string[];
   startupMs: number;
   drainMs: number;
+  /** How a planned restart replaces it: one after the other only where two cannot even be loaded at once. */
+  handover: 'none' | 'standby' | 'overlap';
   /** Stopped in descending order: a worker is stopped before the ones it works with. */
   tier: number;
 }
@@ -28,6 +30,7 @@ const worker = (slot: string, start: WorkerManifest['start'], more: Partial<Work
   env: [],
   startupMs: limits.worker.startupMs,
   drainMs: limits.worker.drainMs,
+  handover: 'standby',
   tier: 2,
   ...more,
 });
@@ -40,14 +43,15 @@ export const manifest: readonly WorkerManifest[] = [
     drainMs: limits.worker.drainBusyMs,
     env: ['*_API_KEY', 'AGENT_GUEST_ONBOARDING', 'AGENT_SAFE_MODE'],
   }),
-  worker('dashboard', 'boot', { env: ['AGENT_DASHBOARD_*', 'AGENT_CRON_FIRE_SECRET'] }),
+  // Nothing durable is written by it: two may serve at once.
+  worker('dashboard', 'boot', { handover: 'overlap', env: ['AGENT_DASHBOARD_*', 'AGENT_CRON_FIRE_SECRET'] }),
   worker('cron', 'boot', { env: ['AGENT_CRON_*'] }),
   worker('mcp', 'mcpServers', { tier: 0 }),
   worker('gateway', 'gatewayState', {
     perProfile: true,
     env: ['GATEWAY_*', 'IRC_*', 'WEBHOOK_*', 'TELEGRAM_*', 'DISCORD_*', 'SLACK_*', 'MATRIX_*', 'API_SERVER_*', 'AGENT_GUEST_ONBOARDING'],
   }),
-  worker('terminal', 'demand'),
+  worker('terminal', 'demand', { handover: 'none' }),
 ];
 
 /** Variables every worker and tool child may see: how to run, nothing secret. */

@@ -23,6 +23,7 @@ import { readSecrets, type Secrets } from '../state/env.ts';
 import { ensureToken, openHome, prepareHome, requireProfile, type Home, type ProfilePaths } from '../state/home.ts';
 import { logNameOf, openLogSink } from '../state/logs.ts';
 import { release, type Release } from '../state/release.ts';
+import { standBy, takeSuccession, type Succession } from './successor.ts';
 
 export interface WorkerContext {
   /** `agent`, or `agent@work` for another profile. */
@@ -79,7 +80,8 @@ export async function runWorker(kind: string, start: (context: WorkerContext) =>
     process.stderr.write(`agent: ${messageOf(thrown)}${isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : ''}\n`);
     process.exit(exitCodes.failed);
   });
-  const { context, sink } = life;
+  const { context, sink, nonce } = life;
+  const succession = takeSuccession();
   const leave = (code: number): never => {
     sink.close();
     process.exit(code);
@@ -92,7 +94,8 @@ export async function runWorker(kind: string, start: (context: WorkerContext) =>
   process.on('uncaughtException', crash('uncaught exception'));
   process.on('unhandledRejection', crash('unhandled rejection'));
   try {
-    leave(await live(life, start));
+    if (succession === 'standby') await standBy(context, nonce);
+    leave(await live(life, start, succession));
   } catch (thrown) {
     const error = isAgentError(thrown) ? thrown : undefined;
     context.log.fatal(`cannot go on: ${messageOf(thrown)}`, errorFields(thrown));
@@ -166,7 +169,7 @@ async function openLife(kind: string): Promise<Life> {
 }
 
 /** The main flow. Answers the exit code. */
-async function live(life: Life, start: (context: WorkerContext) => Promise<WorkerService>): Promise<number> {
+async function live(life: Life, start: (context: WorkerContext) => Promise<WorkerService>, succession: Succession): Promise<number> {
   const { context, nonce } = life;
   const startedAt = performance.now();
   const leaving = Promise.withResolvers<number>();
@@ -186,6 +189,7 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
     token: context.token,
     code: context.release.code,
     nonce,
+    replace: succession === 'overlap',
     handlers: [...service.handlers, ...own],
     ...(service.notices ? { notices: service.notices } : {}),
     ...(service.relayMethods ? { relayMethods: service.relayMethods } : {}),

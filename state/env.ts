@@ -27,7 +27,7 @@ export function readSecrets(path: string, env: NodeJS.ProcessEnv = process.env):
 }
 
 /** Replaces `${NAME}` and `${env:NAME}`; a name that is not set keeps its placeholder. */
-export function interpolate(text: string, secrets: Secrets): string {
+export function interpolate(text: string, secrets: Pick<Secrets, 'get'>): string {
   return text.replace(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g, (whole, name: string) => secrets.get(name) ?? whole);
 }
 

@@ -36,8 +36,8 @@ export function isPaused(home: Home, scope: PauseScope, profile = 'default'): bo
   return readPauses(home, profile, Date.now()).some((pause) => holds(pause, scope));
 }
 
-/** A scope nobody knows is a slip of the pen: it holds everything rather than nothing. */
-function holds({ scope }: Pause, wanted: PauseScope): boolean {
+/** Does it hold this kind of new work? A scope nobody knows is a slip of the pen: it holds everything rather than nothing. */
+export function holds({ scope }: Pause, wanted: PauseScope): boolean {
   const known = scope.filter((name) => (pauseScopes as readonly string[]).includes(name));
   return known.length === 0 || known.includes(wanted);
 }
@@ -84,6 +84,11 @@ function readSentinel(path: string, nowMs: number): Pause | undefined {
     if (errnoOf(thrown) === 'ENOENT') return undefined;
     return pauseOf(path, {}, `the sentinel cannot be read (${errnoOf(thrown) ?? 'error'})`);
   }
+  return parseSentinel(path, text, nowMs);
+}
+
+/** What a sentinel says at a moment; undefined once it has expired. Pure. */
+export function parseSentinel(path: string, text: string, nowMs: number): Pause | undefined {
   let body: Record<string, unknown> = {};
   try {
     const parsed: unknown = JSON.parse(text);

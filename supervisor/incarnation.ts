@@ -26,6 +26,8 @@ export interface IncarnationRecord extends ProcessIdentity {
   nonce: string;
   code: string;
   spawned_at: string;
+  /** It has served: a sidecar that is taken over need not prove it again. */
+  ready?: boolean | undefined;
 }
 
 export interface StartParts {
@@ -37,6 +39,15 @@ export interface StartParts {
   listeners?: readonly { name: string; fd: number }[];
   /** Beside the environment of its spec. */
   env?: Readonly<Record<string, string>>;
+}
+
+export interface StopLimits {
+  drainMs: number;
+  /** From the signal to SIGKILL. */
+  termMs: number;
+  signal: NodeJS.Signals;
+  /** False: no drain request, the signal at once. */
+  graceful: boolean;
 }
 
 export interface StopFacts {
@@ -75,6 +86,20 @@ export class Incarnation {
     return this.record.pid;
   }
 
+  /** Is the process that says so this one? */
+  is({ pid, nonce }: { pid: number; nonce: string }): boolean {
+    return pid === this.pid && nonce === this.record.nonce;
+  }
+
+  /** Its connection to us, until it closes. */
+  attached(link: Link, nowMs: number): void {
+    this.link = link;
+    this.beatAtMs = nowMs;
+    void link.closed.then(() => {
+      if (this.link === link) this.link = undefined;
+    });
+  }
+
   /** Starts the process in its own session and group. Never throws: a failed start is an exit fact. */
   static start(spec: SlotSpec, { code, outputFd, listeners = [], env = {} }: StartParts): Incarnation {
     const nonce = hexId(32);
@@ -99,13 +124,13 @@ export class Incarnation {
     return new Incarnation(record, watchForEnd(record, signal), true);
   }
 
-  /** The ladder: drain request, SIGTERM, SIGKILL of the group, each with its limit. A second call joins the first. */
-  stop(limit: { drainMs: number; termMs: number; graceful: boolean }): Promise<StopFacts> {
+  /** The ladder: drain request, stop signal, SIGKILL of the group, each with its limit. A second call joins the first. */
+  stop(limit: StopLimits): Promise<StopFacts> {
     this.#stopping ??= this.#descend(limit);
     return this.#stopping;
   }
 
-  async #descend({ drainMs, termMs, graceful }: { drainMs: number; termMs: number; graceful: boolean }): Promise<StopFacts> {
+  async #descend({ drainMs, termMs, graceful, signal }: StopLimits): Promise<StopFacts> {
     let interrupted = 0;
     let drainedMs: number | null = null;
     if (graceful && this.link?.isOpen) {
@@ -120,7 +145,7 @@ export class Incarnation {
     } else {
       interrupted = this.activeWork;
     }
-    if (this.#signal('SIGTERM')) await within(this.exited, { ms: termMs, what: 'the end after SIGTERM' }).catch(() => {});
+    if (this.#signal(signal)) await within(this.exited, { ms: termMs, what: `the end after ${signal}` }).catch(() => {});
     return { drainedMs, interrupted, gone: await this.killGroup() };
   }
 

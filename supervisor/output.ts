@@ -17,6 +17,8 @@ export interface Output extends Disposable {
   tail(): string[];
   /** Starts a new tail: called at each spawn. */
   reset(): void;
+  /** Tells every line from now on; answers how to stop. Only while somebody waits for one: it costs. */
+  onLine(listener: (line: string) => void): () => void;
 }
 
 /** Opens (and makes, if need be) the pipe of a slot. Errors: HOME_UNUSABLE. */
@@ -28,11 +30,13 @@ export function openOutput(path: string, onLine: (line: string) => void): Output
   reader.unref();
   reader.on('error', () => {});
   let tail: string[] = [];
+  const listeners = new Set<(line: string) => void>();
   const take = (line: string) => {
     const kept = line.length > limits.supervisor.tailLineMaxChars ? `${line.slice(0, limits.supervisor.tailLineMaxChars)}…` : line;
     tail.push(kept);
     if (tail.length > limits.supervisor.tailLinesMax) tail.shift();
     onLine(kept);
+    for (const listener of listeners) listener(kept);
   };
   const lines = splitLines(take);
   reader.on('data', lines);
@@ -40,6 +44,10 @@ export function openOutput(path: string, onLine: (line: string) => void): Output
     writeFd,
     tail: () => [...tail],
     reset: () => (tail = []),
+    onLine(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     [Symbol.dispose]() {
       reader.destroy();
       closeSync(writeFd);

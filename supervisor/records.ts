@@ -19,6 +19,7 @@ const RecordFile = z.object({
       nonce: z.string(),
       code: z.string(),
       spawned_at: z.string(),
+      ready: z.boolean().optional(),
     }),
   ),
 });

@@ -1,17 +1,21 @@
 /**
  * The slot table: every phase, every event, what happens. Pure; `slotRunner.ts` carries the effects out.
- * Invariants: at most one incarnation; a new one only after the old group is proved gone; nothing is
- * spawned that is not wanted; every end leads to a decision.
+ * Invariants (`test/unit/simulator.test.ts`): one incarnation serves at a time, and a new one starts only
+ * after the old group is proved gone, except in a planned hand-over (ADR 0019), where the successor is
+ * loaded while the old one still serves; nothing is spawned that is not wanted; every end leads to a decision.
  */
 import { machine, type Step } from '../base/machine.ts';
 import { decideRestart, emptyHistory, type End, type History } from './backoff.ts';
-import { defaultPolicy, type RestartPolicy } from './spec.ts';
+import { defaultPolicy, type Handover, type RestartPolicy, type RestartRule } from './spec.ts';
 
 export interface Shared {
   /** What the operator wants now. `demand` = up once asked, down again when it leaves by itself. */
   desired: 'up' | 'down' | 'demand';
   history: History;
   policy: RestartPolicy;
+  /** How a planned restart replaces it. */
+  handover: Handover;
+  rule: RestartRule;
 }
 
 export type Slot = Shared &
@@ -19,8 +23,12 @@ export type Slot = Shared &
     | { phase: 'down' }
     | { phase: 'starting'; sinceMs: number }
     | { phase: 'ready'; sinceMs: number }
-    /** A planned stop is under way; the process may still live. */
-    | { phase: 'draining'; then: 'down' | 'start' }
+    /** A planned restart: this one serves on while its successor starts. `again`: once more after that. */
+    | { phase: 'relieving'; sinceMs: number; again: boolean }
+    /** The successor serves (it is the incarnation now), the former one still drains. */
+    | { phase: 'retiring'; sinceMs: number; again: boolean }
+    /** A planned stop is under way; the process may still live. `takeover`: the successor is loaded and waits. */
+    | { phase: 'draining'; then: 'down' | 'start' | 'takeover' }
     /** It ended without being asked; its group is being proved gone. */
     | { phase: 'ending'; end: End }
     | { phase: 'backoff'; untilMs: number }
@@ -38,12 +46,20 @@ export type SlotEvent =
   | { type: 'found'; atMs: number }
   /** The main process ended (or could not be started). */
   | { type: 'ended'; end: End }
-  /** No process of the incarnation's group lives any more. */
+  /** No process of the slot lives any more, except a successor that waits to take over. */
   | { type: 'gone'; atMs: number }
   /** Start-up budget used up, or no sign of life. */
   | { type: 'hung' }
   /** The delay of backoff or parking is over. */
-  | { type: 'due'; atMs: number };
+  | { type: 'due'; atMs: number }
+  /** The successor serves (overlap), or is loaded and waits (standby). */
+  | { type: 'successorReady'; atMs: number }
+  /** The successor ended, or did not come up in time. */
+  | { type: 'successorFailed' }
+  /** No process of a dropped successor lives any more. */
+  | { type: 'successorGone' }
+  /** No process of the relieved incarnation lives any more. */
+  | { type: 'formerGone' };
 
 export type Effect =
   | { type: 'spawn' }
@@ -56,19 +72,35 @@ export type Effect =
   /** SIGKILL of the whole group now; the process's own end follows as `ended`. */
   | { type: 'killProcess' }
   /** Prove the rest of the group gone; reports `gone`. */
-  | { type: 'proveGone' };
+  | { type: 'proveGone' }
+  /** Start the process that will replace the running one. */
+  | { type: 'spawnSuccessor' }
+  /** The successor's start-up budget; reports `successorFailed`. */
+  | { type: 'armSuccessor' }
+  /** SIGKILL of a successor that is not wanted (any more); reports `successorGone`; `gone` waits for it too. */
+  | { type: 'dropSuccessor' }
+  /** Overlap: the successor is the incarnation from now on; the former one goes down the ladder and reports `formerGone`. */
+  | { type: 'promote' }
+  /** Standby: the waiting successor is the incarnation from now on and is told to serve. */
+  | { type: 'activate' }
+  /** No more waiting for the former one: SIGKILL. */
+  | { type: 'killFormer' };
 
 type Out = Step<Slot, Effect>;
 
 const to = (state: Slot, ...effects: Effect[]): Out => ({ state, effects });
-const shared = ({ desired, history, policy }: Shared): Shared => ({ desired, history, policy });
+const shared = ({ desired, history, policy, handover, rule }: Shared): Shared => ({ desired, history, policy, handover, rule });
 
-export const newSlot = (desired: Shared['desired'], policy: RestartPolicy = defaultPolicy): Slot => ({
-  phase: 'down',
-  desired,
-  history: emptyHistory,
-  policy,
-});
+export interface SlotRules {
+  policy?: RestartPolicy;
+  handover?: Handover;
+  rule?: RestartRule;
+}
+
+export const newSlot = (
+  desired: Shared['desired'],
+  { policy = defaultPolicy, handover = 'none', rule = 'always' }: SlotRules = {},
+): Slot => ({ phase: 'down', desired, history: emptyHistory, policy, handover, rule });
 
 const spawn = (slot: Shared, atMs: number): Out =>
   to({ ...shared(slot), phase: 'starting', sinceMs: atMs }, { type: 'disarm' }, { type: 'spawn' }, { type: 'armStartup' });
@@ -83,11 +115,24 @@ const cleanSlate = (slot: Shared, event: { desired?: 'up' | 'demand' }): Shared 
 });
 
 const stopNow = (slot: Shared): Out => to({ ...unwanted(slot), phase: 'down' }, { type: 'disarm' });
-const drainTo = (slot: Shared, then: 'down' | 'start', drain: boolean): Out =>
-  to({ ...slot, phase: 'draining', then }, { type: 'disarm' }, { type: 'stopProcess', drain });
+const drainTo = (slot: Shared, then: 'down' | 'start' | 'takeover', drain: boolean): Out =>
+  to({ ...shared(slot), phase: 'draining', then }, { type: 'disarm' }, { type: 'stopProcess', drain });
 
-const endedUnasked = (slot: Shared, end: End): Out =>
-  to({ ...shared(slot), phase: 'ending', end }, { type: 'disarm' }, { type: 'proveGone' });
+const endedUnasked = (slot: Shared, end: End, ...effects: Effect[]): Out =>
+  to({ ...shared(slot), phase: 'ending', end }, { type: 'disarm' }, ...effects, { type: 'proveGone' });
+
+/** A planned restart: the successor comes up while this one serves on. */
+const relieve = (slot: Shared, sinceMs: number): Out =>
+  to(
+    { ...shared(slot), phase: 'relieving', sinceMs, again: false },
+    { type: 'disarm' },
+    { type: 'spawnSuccessor' },
+    { type: 'armSuccessor' },
+  );
+
+/** In good order where the slot knows how to hand over; one after the other when time matters more. */
+const replace = (slot: Shared & { sinceMs: number }, drain: boolean): Out =>
+  slot.handover === 'none' || !drain ? drainTo(wanted(slot), 'start', drain) : relieve(wanted(slot), slot.sinceMs);
 
 export const nextSlot = machine<Slot, SlotEvent, Effect>('slot', {
   down: {
@@ -109,7 +154,7 @@ export const nextSlot = machine<Slot, SlotEvent, Effect>('slot', {
   ready: {
     start: (slot, event) => to({ ...slot, ...wanted(slot, event.desired) }),
     stop: (slot, { drain }) => drainTo(unwanted(slot), 'down', drain),
-    restart: (slot, { drain }) => drainTo(wanted(slot), 'start', drain),
+    restart: (slot, { drain }) => replace(slot, drain),
     // The same incarnation again, after it lost its connection to us.
     attached: (slot) => to(slot),
     ended: (slot, { end }) =>
@@ -118,14 +163,56 @@ export const nextSlot = machine<Slot, SlotEvent, Effect>('slot', {
         : endedUnasked(slot, end),
     hung: (slot) => to(slot, { type: 'killProcess' }),
   },
+  relieving: {
+    start: (slot, event) => to({ ...slot, ...wanted(slot, event.desired) }),
+    stop: (slot, { drain }) => withEffect(drainTo(unwanted(slot), 'down', drain), { type: 'dropSuccessor' }),
+    // What is starting may already be out of date: begin anew.
+    restart: (slot, { drain }) =>
+      drain
+        ? to({ ...slot, ...wanted(slot), again: true }, { type: 'disarm' }, { type: 'dropSuccessor' })
+        : withEffect(drainTo(wanted(slot), 'start', false), { type: 'dropSuccessor' }),
+    attached: (slot) => to(slot),
+    ended: (slot, { end }) => endedUnasked(slot, end, { type: 'dropSuccessor' }),
+    hung: (slot) => to(slot, { type: 'killProcess' }),
+    successorReady: (slot, { atMs }) => {
+      if (slot.again) return to(slot);
+      return slot.handover === 'overlap'
+        ? to({ ...shared(slot), phase: 'retiring', sinceMs: atMs, again: false }, { type: 'disarm' }, { type: 'promote' })
+        : drainTo(slot, 'takeover', true);
+    },
+    // The old one serves on.
+    successorFailed: (slot) => to(slot, { type: 'disarm' }, { type: 'dropSuccessor' }),
+    successorGone: (slot) =>
+      slot.again ? relieve(slot, slot.sinceMs) : to({ ...shared(slot), phase: 'ready', sinceMs: slot.sinceMs }, { type: 'disarm' }),
+  },
+  retiring: {
+    start: (slot, event) => to({ ...slot, ...wanted(slot, event.desired) }),
+    stop: (slot, { drain }) => withEffect(drainTo(unwanted(slot), 'down', drain), { type: 'killFormer' }),
+    restart: (slot, { drain }) =>
+      drain ? to({ ...slot, ...wanted(slot), again: true }) : withEffect(drainTo(wanted(slot), 'start', false), { type: 'killFormer' }),
+    attached: (slot) => to(slot),
+    ended: (slot, { end }) => endedUnasked(slot, end, { type: 'killFormer' }),
+    hung: (slot) => to(slot, { type: 'killProcess' }),
+    formerGone: (slot) => (slot.again ? relieve(slot, slot.sinceMs) : to({ ...shared(slot), phase: 'ready', sinceMs: slot.sinceMs })),
+    successorFailed: (slot) => to(slot),
+  },
   draining: {
-    start: (slot, event) => to({ ...slot, ...wanted(slot, event.desired), then: 'start' }),
-    stop: (slot) => to({ ...slot, ...unwanted(slot), then: 'down' }),
-    restart: (slot) => to({ ...slot, ...wanted(slot), then: 'start' }),
+    start: (slot, event) => to({ ...slot, ...wanted(slot, event.desired), then: slot.then === 'takeover' ? 'takeover' : 'start' }),
+    stop: (slot) =>
+      to({ ...slot, ...unwanted(slot), then: 'down' }, ...(slot.then === 'takeover' ? [{ type: 'dropSuccessor' } as const] : [])),
+    restart: (slot) => to({ ...slot, ...wanted(slot), then: slot.then === 'takeover' ? 'takeover' : 'start' }),
     attached: (slot) => to(slot),
     ended: (slot) => to(slot),
     hung: (slot) => to(slot),
-    gone: (slot, { atMs }) => (slot.then === 'start' ? spawn(slot, atMs) : to({ ...shared(slot), phase: 'down' }, { type: 'disarm' })),
+    gone: (slot, { atMs }) => {
+      if (slot.then === 'start') return spawn(slot, atMs);
+      if (slot.then === 'down') return to({ ...shared(slot), phase: 'down' }, { type: 'disarm' });
+      return to({ ...shared(slot), phase: 'starting', sinceMs: atMs }, { type: 'disarm' }, { type: 'activate' }, { type: 'armStartup' });
+    },
+    successorReady: (slot) => to(slot),
+    successorFailed: (slot) => (slot.then === 'takeover' ? to({ ...slot, then: 'start' }, { type: 'dropSuccessor' }) : to(slot)),
+    successorGone: (slot) => to(slot),
+    formerGone: (slot) => to(slot),
   },
   ending: {
     start: (slot, event) => to({ ...slot, ...cleanSlate(slot, event) }),
@@ -135,6 +222,10 @@ export const nextSlot = machine<Slot, SlotEvent, Effect>('slot', {
     ended: (slot) => to(slot),
     hung: (slot) => to(slot),
     gone: (slot, { atMs }) => afterEnd(slot, slot.end, atMs),
+    successorReady: (slot) => to(slot),
+    successorFailed: (slot) => to(slot),
+    successorGone: (slot) => to(slot),
+    formerGone: (slot) => to(slot),
   },
   backoff: {
     start: (slot, event) => spawn(cleanSlate(slot, event), event.atMs),
@@ -152,8 +243,16 @@ export const nextSlot = machine<Slot, SlotEvent, Effect>('slot', {
   },
 });
 
-/** The group is gone after an end nobody asked for: start at once, later, or park. */
+const withEffect = ({ state, effects }: Out, effect: Effect): Out => ({ state, effects: [effect, ...effects] });
+
+/** New rules of a changed configuration; what runs is not touched. */
+export const withRules = (slot: Slot, rules: SlotRules): Slot => ({ ...slot, ...rules });
+
+/** The group is gone after an end nobody asked for: start at once, later, park, or leave it at that. */
 function afterEnd(slot: Slot, end: End, atMs: number): Out {
+  if (slot.rule === 'never' || (slot.rule === 'on-failure' && end.code === 0)) {
+    return to({ ...shared(slot), desired: 'down', phase: 'down' }, { type: 'disarm' });
+  }
   const { decision, history } = decideRestart(slot.history, end, slot.policy);
   const next: Shared = { ...shared(slot), history };
   switch (decision.kind) {

@@ -1,19 +1,21 @@
 /**
- * Runs one slot: feeds events to the table in `slot.ts`, carries its effects out on an Incarnation, and
+ * Runs one slot: feeds events to the table in `slot.ts`, carries its effects out on incarnations, and
  * answers commands with receipts. Everything it knows about the outside comes through `SlotHost`.
  */
-import { AgentError, messageOf } from '../base/errors.ts';
+import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { deferred, formatDuration, sleep, type Clock, type Deferred } from '../base/time.ts';
-import type { LastExit, Liveness, Receipt, SlotState } from '../ipc/contracts/supervisor.ts';
+import { activate, type LastExit, type Liveness, type Receipt, type SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
-import type { End } from './backoff.ts';
+import { verdict, type Verdict } from './answer.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
-import { Incarnation, type ExitFacts, type IncarnationRecord } from './incarnation.ts';
+import { Incarnation, type ExitFacts, type IncarnationRecord, type StopLimits } from './incarnation.ts';
 import type { Output } from './output.ts';
-import { newSlot, nextSlot, type Effect, type Slot, type SlotEvent } from './slot.ts';
-import type { RestartPolicy, SlotSpec } from './spec.ts';
+import { PendingCommand, type Outcome } from './pendingCommand.ts';
+import { untilReady } from './readiness.ts';
+import { newSlot, nextSlot, withRules, type Effect, type Slot, type SlotEvent } from './slot.ts';
+import type { Handover, RestartPolicy, SlotSpec } from './spec.ts';
 
 export interface SlotHost {
   clock: Clock;
@@ -22,6 +24,10 @@ export interface SlotHost {
   code: string;
   /** Opens the pipe of this slot's output. */
   output(spec: SlotSpec): Output;
+  /** Descriptors of the addresses that are held for this slot. */
+  listeners(spec: SlotSpec): { name: string; fd: number }[];
+  /** How a planned restart can go now. */
+  handover(spec: SlotSpec): Handover;
   /** Something that `status` shows has changed. */
   changed(slot: SlotRunner): void;
   /** Written before anybody may see the process as running. */
@@ -30,29 +36,27 @@ export interface SlotHost {
   redact(text: string): string;
 }
 
-interface Pending {
-  action: Receipt['action'];
-  cause: string;
-  actor: string;
-  oldPid: number | null;
-  downSinceMs: number | undefined;
-  drainedMs: number | null;
-  interrupted: number;
-  answer: Deferred<Receipt>;
-}
-
 const visibleState: Record<Slot['phase'], SlotState> = {
   down: 'down',
   starting: 'starting',
   ready: 'ready',
+  relieving: 'ready',
+  retiring: 'ready',
   draining: 'draining',
   ending: 'backoff',
   backoff: 'backoff',
   parked: 'parked',
 };
 
+/** A process that is not (or no longer) the one that serves. */
+interface Beside {
+  incarnation: Incarnation;
+  /** Resolves when its whole group is gone. */
+  gone: Promise<void>;
+}
+
 export class SlotRunner {
-  readonly spec: SlotSpec;
+  spec: SlotSpec;
   restarts = 0;
   sinceMs: number;
   readyMs: number | null = null;
@@ -61,21 +65,34 @@ export class SlotRunner {
   facts: Record<string, unknown> = {};
   /** What its signs of life say, as last judged. */
   liveness: Liveness = 'ok';
+  /** The process that serves, or will. */
   incarnation: Incarnation | undefined;
   #slot: Slot;
   #host: SlotHost;
   #output: Output | undefined;
   #cancelTimer: (() => void) | undefined;
-  #pending: Pending | undefined;
+  #pending: PendingCommand | undefined;
   #killedFor: string | undefined;
+  /** A planned restart: the one that will take over, and what it said of itself. */
+  #successor: Incarnation | undefined;
+  #successorFacts: Record<string, unknown> = {};
+  /** Relieved and draining, or dropped and being killed. */
+  #former: Beside | undefined;
+  #dropping: Promise<void> | undefined;
   #readyWaiters = new Set<Deferred<void>>();
   #life = new AbortController();
 
   constructor(spec: SlotSpec, desired: Slot['desired'], policy: RestartPolicy, host: SlotHost) {
     this.spec = spec;
     this.#host = host;
-    this.#slot = newSlot(desired, policy);
+    this.#slot = newSlot(desired, { policy, handover: spec.handover, rule: spec.restart });
     this.sinceMs = host.clock.now();
+  }
+
+  /** A changed configuration: limits and policy hold from now on, the rest from the next start. */
+  configure(spec: SlotSpec, policy: RestartPolicy): void {
+    this.spec = spec;
+    this.#slot = withRules(this.#slot, { policy, rule: spec.restart });
   }
 
   get state(): SlotState {
@@ -94,8 +111,10 @@ export class SlotRunner {
     return this.lastReport?.last_exit ?? null;
   }
 
+  /** Epoch time of the next try. The table counts in a clock that never jumps. */
   get nextStartAtMs(): number | null {
-    return this.#slot.phase === 'backoff' || this.#slot.phase === 'parked' ? this.#slot.untilMs : null;
+    if (this.#slot.phase !== 'backoff' && this.#slot.phase !== 'parked') return null;
+    return this.#host.clock.now() + this.#slot.untilMs - this.#now();
   }
 
   /** Why it is not serving, with the fix where it is known. */
@@ -116,7 +135,7 @@ export class SlotRunner {
   // --- commands ---
 
   start(actor: string, cause: string): Promise<Receipt> {
-    if (this.state === 'ready') return Promise.resolve(this.#receipt(this.#begin('start', actor, cause), { ok: true }));
+    if (this.state === 'ready') return Promise.resolve(this.#begin('start', actor, cause).receipt(this.#outcome({ ok: true })));
     return this.#command('start', actor, cause, { type: 'start', atMs: this.#now() });
   }
 
@@ -125,6 +144,7 @@ export class SlotRunner {
   }
 
   restart(actor: string, cause: string, drain: boolean): Promise<Receipt> {
+    this.#slot = withRules(this.#slot, { handover: this.#host.handover(this.spec) });
     return this.#command('restart', actor, cause, { type: 'restart', drain, atMs: this.#now() });
   }
 
@@ -154,24 +174,36 @@ export class SlotRunner {
     this.incarnation = Incarnation.adopt(record, this.#life.signal);
     this.#follow(this.incarnation);
     this.#feed({ type: 'found', atMs: this.#now() });
+    if (this.spec.readiness !== 'attach') this.#look(this.incarnation, record.ready ? 'none' : this.spec.readiness);
   }
 
   // --- what the worker says ---
 
-  /** True when this is the incarnation on record; it counts as ready from here on. */
-  attached(link: Link, said: { pid: number; nonce: string; facts: Record<string, unknown> }): boolean {
-    const incarnation = this.incarnation;
-    if (!incarnation || incarnation.pid !== said.pid || incarnation.record.nonce !== said.nonce) return false;
-    if (this.state !== 'starting' && this.state !== 'ready' && this.state !== 'draining') return false;
-    incarnation.link = link;
-    incarnation.beatAtMs = this.#host.clock.monotonic();
+  /** True when this is an incarnation on record; the serving one counts as ready from here on. */
+  attached(link: Link, said: { pid: number; nonce: string; facts: Record<string, unknown>; standby?: boolean | undefined }): boolean {
+    const successor = this.#successor;
+    if (successor?.is(said)) {
+      successor.attached(link, this.#host.clock.monotonic());
+      this.#successorFacts = said.facts;
+      this.#feed({ type: 'successorReady', atMs: this.#now() });
+      return true;
+    }
+    const { incarnation } = this;
+    if (!incarnation?.is(said)) return false;
+    const { phase } = this.#slot;
+    if (phase === 'down' || phase === 'ending' || phase === 'backoff' || phase === 'parked') return false;
+    incarnation.attached(link, this.#host.clock.monotonic());
     this.facts = said.facts;
-    void link.closed.then(() => {
-      if (incarnation.link === link) incarnation.link = undefined;
-    });
-    if (this.state === 'starting') this.readyMs = Math.round(this.#host.clock.monotonic() - incarnation.startedAtMs);
-    this.#feed({ type: 'attached', atMs: this.#now() });
+    this.#serves(incarnation);
     return true;
+  }
+
+  /** It is ready now (or has said so again). */
+  #serves(incarnation: Incarnation): void {
+    if (this.state === 'starting') this.readyMs = Math.round(this.#host.clock.monotonic() - incarnation.startedAtMs);
+    incarnation.record.ready = true;
+    this.#host.recordsChanged();
+    this.#feed({ type: 'attached', atMs: this.#now() });
   }
 
   beat(link: Link, active: number): void {
@@ -181,6 +213,7 @@ export class SlotRunner {
   }
 
   say(link: Link, facts: Record<string, unknown>): void {
+    if (this.#successor?.link === link) return void Object.assign(this.#successorFacts, facts);
     if (this.incarnation?.link !== link) return;
     Object.assign(this.facts, facts);
     this.#host.changed(this);
@@ -201,15 +234,16 @@ export class SlotRunner {
 
   // --- the machine ---
 
+  /** Of a clock that never jumps: delays and windows do not care what the operator does to the time of day. */
   #now(): number {
-    return this.#host.clock.now();
+    return this.#host.clock.monotonic();
   }
 
   #feed(event: SlotEvent): void {
-    const before = this.#slot.phase;
+    const before = this.state;
     const { state, effects } = nextSlot(this.#slot, event);
     this.#slot = state;
-    if (state.phase !== before) this.sinceMs = this.#now();
+    if (this.state !== before) this.sinceMs = this.#host.clock.now();
     for (const effect of effects) this.#run(effect);
     this.#settle(event);
     this.#host.changed(this);
@@ -220,30 +254,31 @@ export class SlotRunner {
       case 'spawn':
         return this.#spawn();
       case 'armStartup':
-        return this.#arm(this.spec.startupMs, () => {
-          this.#killedFor = `was not ready within ${formatDuration(this.spec.startupMs)}`;
-          this.#feed({ type: 'hung' });
-        });
+        return this.#armHung(this.spec.startupMs, `was not ready within ${formatDuration(this.spec.startupMs)}`);
       case 'armAdoption':
-        return this.#arm(limits.worker.adoptMs, () => {
-          this.#killedFor = 'did not report to the new supervisor';
-          this.#feed({ type: 'hung' });
-        });
+        return this.#armHung(limits.worker.adoptMs, 'did not report to the new supervisor');
+      case 'armSuccessor':
+        return this.#arm(this.spec.startupMs, () => this.#feed({ type: 'successorFailed' }));
       case 'armDue':
         return this.#arm(effect.ms, () => this.#feed({ type: 'due', atMs: this.#now() }));
       case 'disarm':
-        this.#cancelTimer?.();
-        this.#cancelTimer = undefined;
-        return;
+        return this.#disarm();
       case 'stopProcess':
-        void this.#stopProcess(effect.drain);
-        return;
+        return void this.#stopProcess(effect.drain);
       case 'killProcess':
-        void this.incarnation?.killGroup();
-        return;
+        return void this.incarnation?.killGroup();
       case 'proveGone':
-        void this.#proveGone();
-        return;
+        return void this.#proveGone();
+      case 'spawnSuccessor':
+        return this.#spawnSuccessor();
+      case 'dropSuccessor':
+        return this.#dropSuccessor();
+      case 'promote':
+        return this.#promote();
+      case 'activate':
+        return this.#activate();
+      case 'killFormer':
+        return void this.#former?.incarnation.killGroup();
     }
   }
 
@@ -252,10 +287,24 @@ export class SlotRunner {
     this.#cancelTimer = this.#host.clock.after(ms, callback);
   }
 
+  #armHung(ms: number, killedFor: string): void {
+    this.#arm(ms, () => {
+      this.#killedFor = killedFor;
+      this.#feed({ type: 'hung' });
+    });
+  }
+
+  #disarm(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+
   #openOutput(): Output {
     this.#output ??= this.#host.output(this.spec);
     return this.#output;
   }
+
+  // --- processes ---
 
   #spawn(): void {
     const output = this.#openOutput();
@@ -263,114 +312,210 @@ export class SlotRunner {
     this.facts = {};
     this.readyMs = null;
     this.#killedFor = undefined;
-    this.incarnation = Incarnation.start(this.spec, { code: this.#host.code, outputFd: output.writeFd });
+    const incarnation = this.#start(output);
+    this.incarnation = incarnation;
     this.#host.recordsChanged();
-    this.#host.log.info(`${this.spec.slot} started`, { worker: this.spec.slot, worker_pid: this.incarnation.pid });
-    this.#follow(this.incarnation);
+    this.#host.log.info(`${this.spec.slot} started`, { worker: this.spec.slot, worker_pid: incarnation.pid });
+    if (this.spec.readiness !== 'attach') this.#look(incarnation, this.spec.readiness);
+  }
+
+  #start(output: Output, env?: Record<string, string>): Incarnation {
+    const incarnation = Incarnation.start(this.spec, {
+      code: this.#host.code,
+      outputFd: output.writeFd,
+      listeners: this.#host.listeners(this.spec),
+      ...(env ? { env } : {}),
+    });
+    this.#follow(incarnation);
+    return incarnation;
   }
 
   #follow(incarnation: Incarnation): void {
     incarnation.exited.then(
-      (facts) => void this.#exited(incarnation, facts),
+      (facts) => {
+        if (this.incarnation === incarnation) return this.#exited(incarnation, facts);
+        if (this.#successor === incarnation) this.#feed({ type: 'successorFailed' });
+        return undefined;
+      },
       () => {},
     );
   }
 
-  /** The main process ended: record why, then tell the table. */
+  /** A sidecar does not say when it serves: look from outside until it does, ends, or its time is up. */
+  #look(incarnation: Incarnation, readiness: Exclude<SlotSpec['readiness'], 'attach'>): void {
+    const over = new AbortController();
+    void incarnation.exited.then(
+      () => over.abort(),
+      () => over.abort(),
+    );
+    const signal = AbortSignal.any([over.signal, this.#life.signal]);
+    untilReady(readiness, this.#openOutput(), Date.parse(incarnation.record.spawned_at), signal).then(
+      () => {
+        if (this.incarnation === incarnation && this.state === 'starting' && incarnation.pid > 0) this.#serves(incarnation);
+      },
+      () => {},
+    );
+  }
+
+  /** The main process ended: tell the table first (a replacement waits for nothing), then keep why. */
   async #exited(incarnation: Incarnation, facts: ExitFacts): Promise<void> {
-    if (this.incarnation !== incarnation) return;
-    const phase = this.#slot.phase;
+    const { phase } = this.#slot;
     const atMs = this.#now();
-    const livedMs = this.#host.clock.monotonic() - incarnation.startedAtMs;
-    const readyMs = phase === 'ready' ? atMs - this.sinceMs : undefined;
-    const planned = phase === 'draining' || (this.desired === 'demand' && facts.code === 0);
+    const livedMs = atMs - incarnation.startedAtMs;
+    const served = phase === 'ready' || phase === 'relieving' || phase === 'retiring';
+    const readyMs = served ? this.#host.clock.now() - this.sinceMs : undefined;
+    const planned = phase === 'draining' || (facts.code === 0 && (this.desired === 'demand' || this.spec.restart !== 'always'));
     // Its last words may still be in the pipe; a worker that had served is not kept waiting for them.
-    if (!planned && readyMs === undefined) await sleep(20);
+    if (!planned && readyMs === undefined) await sleep(limits.supervisor.lastWordsMs);
     const report = reportEnd({
       slot: this.spec.slot,
       pid: incarnation.pid,
       exit: facts,
-      atMs,
+      atMs: this.#host.clock.now(),
       livedMs,
       readyMs,
       activeWork: incarnation.activeWork,
       killedFor: this.#killedFor,
       tail: this.tail().map((line) => this.#host.redact(line)),
     });
-    if (!planned) this.#abnormal(report);
-    const end: End = { atMs, livedMs, readyMs, code: facts.code, signature: report.last_exit.signature, permanent: report.permanent };
-    this.#feed({ type: 'ended', end });
+    if (!planned) {
+      this.lastReport = report;
+      this.restarts++;
+    }
+    const { signature } = report.last_exit;
+    this.#feed({ type: 'ended', end: { atMs, livedMs, readyMs, code: facts.code, signature, permanent: report.permanent } });
+    if (!planned) setImmediate(() => this.#keep(report));
   }
 
-  #abnormal(report: EndReport): void {
-    this.lastReport = report;
-    this.restarts++;
+  #keep(report: EndReport): void {
     this.#host.log.warn(report.last_exit.summary, { worker: this.spec.slot, ...report.last_exit, tail: report.tail.slice(-5) });
     this.#host.ended(report);
   }
 
   async #stopProcess(graceful: boolean): Promise<void> {
-    const incarnation = this.incarnation;
+    const { incarnation } = this;
     if (!incarnation) return this.#gone(true);
-    const downSince = this.#host.clock.monotonic();
-    const facts = await incarnation.stop({ drainMs: this.spec.drainMs, termMs: this.spec.termMs, graceful });
-    if (this.#pending) {
-      this.#pending.drainedMs = facts.drainedMs;
-      this.#pending.interrupted = facts.interrupted;
-      this.#pending.downSinceMs = downSince + (facts.drainedMs ?? 0);
-    }
-    this.#gone(facts.gone);
+    const downSince = this.#now();
+    const facts = await incarnation.stop(this.#ladder(graceful));
+    this.#pending?.drained(facts, downSince + (facts.drainedMs ?? 0));
+    await this.#gone(facts.gone);
+  }
+
+  #ladder(graceful: boolean): StopLimits {
+    const { drainMs, termMs, stopSignal } = this.spec;
+    return { drainMs, termMs, signal: stopSignal, graceful };
   }
 
   async #proveGone(): Promise<void> {
-    const incarnation = this.incarnation;
-    this.#gone(incarnation ? await incarnation.killGroup() : true);
+    const { incarnation } = this;
+    await this.#gone(incarnation ? await incarnation.killGroup() : true);
   }
 
-  #gone(proved: boolean): void {
+  /** Nothing is left of the incarnation; told on once nothing is left of those beside it either. */
+  async #gone(proved: boolean): Promise<void> {
     if (!proved) {
       this.#host.log.error(`part of the process group of ${this.spec.slot} survives SIGKILL; not starting it again until it is gone`);
-      this.#arm(limits.worker.killMs, () => void this.#proveGone());
-      return;
+      return this.#arm(limits.worker.killMs, () => void this.#proveGone());
     }
+    if (this.#dropping || this.#former) await Promise.all([this.#dropping, this.#former?.gone]);
     this.incarnation = undefined;
     this.#host.recordsChanged();
     this.#feed({ type: 'gone', atMs: this.#now() });
   }
 
+  // --- a planned restart with two processes (ADR 0019) ---
+
+  #spawnSuccessor(): void {
+    this.#successorFacts = {};
+    this.#successor = this.#start(this.#openOutput(), { AGENT_SUCCESSOR: this.#slot.handover });
+    const { pid } = this.#successor;
+    this.#host.log.info(`the successor of ${this.spec.slot} started`, { worker: this.spec.slot, worker_pid: pid });
+  }
+
+  #dropSuccessor(): void {
+    const successor = this.#successor;
+    if (!successor) return;
+    this.#successor = undefined;
+    this.#dropping = this.#untilGone(successor).then(() => {
+      this.#dropping = undefined;
+      this.#feed({ type: 'successorGone' });
+    });
+  }
+
+  #promote(): void {
+    const former = this.incarnation!;
+    this.incarnation = this.#successor!;
+    this.#successor = undefined;
+    this.facts = this.#successorFacts;
+    this.readyMs = Math.round(this.#now() - this.incarnation.startedAtMs);
+    this.incarnation.record.ready = true;
+    this.#host.recordsChanged();
+    const gone = former.stop(this.#ladder(true)).then(async (facts) => {
+      this.#pending?.drained(facts, undefined);
+      if (!facts.gone) await this.#untilGone(former);
+      this.#former = undefined;
+      this.#feed({ type: 'formerGone' });
+    });
+    this.#former = { incarnation: former, gone };
+  }
+
+  #activate(): void {
+    this.incarnation = this.#successor;
+    this.#successor = undefined;
+    this.facts = {};
+    this.#killedFor = undefined;
+    this.#host.recordsChanged();
+    this.incarnation?.link?.notify(activate, {});
+  }
+
+  /** SIGKILL, again and again: a slot must not go on beside something that refuses to die. */
+  async #untilGone(incarnation: Incarnation): Promise<void> {
+    while (!(await incarnation.killGroup())) {
+      this.#host.log.error(`part of the process group of ${this.spec.slot} survives SIGKILL`, { worker_pid: incarnation.pid });
+    }
+  }
+
   // --- receipts ---
 
   #command(action: Receipt['action'], actor: string, cause: string, event: SlotEvent): Promise<Receipt> {
-    this.#pending?.answer.reject(new AgentError('SUPERSEDED', `a newer ${action} of ${this.spec.slot} by ${actor} took over`));
+    this.#pending?.superseded({ action, actor });
     const pending = this.#begin(action, actor, cause);
-    pending.answer.promise.catch(() => {});
     this.#pending = pending;
     this.#feed(event);
-    return pending.answer.promise;
+    return pending.answer;
   }
 
-  #begin(action: Receipt['action'], actor: string, cause: string): Pending {
-    const oldPid = this.incarnation?.pid ?? null;
-    return { action, actor, cause, oldPid, downSinceMs: undefined, drainedMs: null, interrupted: 0, answer: deferred<Receipt>() };
+  #begin(action: Receipt['action'], actor: string, cause: string): PendingCommand {
+    return new PendingCommand(this.spec.slot, { action, actor, cause, oldPid: this.incarnation?.pid ?? null });
   }
 
   /** Answers whoever waits, when the phase tells the result. */
   #settle(event: SlotEvent): void {
     const { phase } = this.#slot;
-    if (phase === 'ready') this.#release(undefined);
+    if (this.state === 'ready') this.#release(undefined);
     if (phase === 'parked' || (phase === 'backoff' && event.type === 'gone')) {
       this.#release(
         new AgentError('START_FAILED', this.reason ?? `${this.spec.slot} did not start`, { fix: `agent why ${this.spec.slot}` }),
       );
     }
     const pending = this.#pending;
-    if (!pending) return;
-    const failed =
-      phase === 'parked' ||
-      phase === 'backoff' ||
-      (phase === 'starting' && event.type === 'gone' && this.restarts > 0 && pending.action === 'start');
-    if (pending.action === 'stop' ? phase === 'down' : phase === 'ready') this.#answer(pending, { ok: true });
-    else if (pending.action !== 'stop' && failed) this.#answer(pending, { ok: false, error: this.reason ?? 'it did not become ready' });
+    const result = pending && verdict(pending.action, this.#slot, event, this.restarts);
+    if (!result) return;
+    this.#pending = undefined;
+    pending.resolve(this.#outcome(result));
+  }
+
+  #outcome(result: Verdict): Outcome {
+    const told = result.ok ? result : { ok: false, error: result.error ?? this.reason ?? 'it did not become ready' };
+    const { clock } = this.#host;
+    return {
+      ...told,
+      isUp: this.state === 'ready',
+      newPid: this.incarnation?.pid ?? null,
+      readyMs: this.readyMs,
+      nowMs: this.#now(),
+      atMs: clock.now(),
+    };
   }
 
   #release(failure: AgentError | undefined): void {
@@ -379,33 +524,5 @@ export class SlotRunner {
       else waiter.resolve();
     }
     this.#readyWaiters.clear();
-  }
-
-  #answer(pending: Pending, result: { ok: boolean; error?: string }): void {
-    this.#pending = undefined;
-    try {
-      pending.answer.resolve(this.#receipt(pending, result));
-    } catch (thrown) {
-      this.#host.log.error(`receipt: ${messageOf(thrown)}`);
-    }
-  }
-
-  #receipt(pending: Pending, result: { ok: boolean; error?: string }): Receipt {
-    const isUp = this.state === 'ready';
-    const downtimeMs = pending.downSinceMs === undefined || !isUp ? null : Math.round(this.#host.clock.monotonic() - pending.downSinceMs);
-    return {
-      slot: this.spec.slot,
-      action: pending.action,
-      cause: pending.cause,
-      actor: pending.actor,
-      old_pid: pending.oldPid,
-      new_pid: this.incarnation?.pid ?? null,
-      ready_ms: isUp ? this.readyMs : null,
-      downtime_ms: downtimeMs,
-      drained_ms: pending.drainedMs,
-      interrupted_turns: pending.interrupted,
-      at: new Date(this.#now()).toISOString(),
-      ...result,
-    };
   }
 }

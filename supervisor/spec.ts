@@ -4,8 +4,8 @@
  */
 import { limits } from '../base/limits.ts';
 
-/** When the boot reconciler wants a slot up. */
-export type StartRule = 'boot' | 'gatewayState' | 'mcpServers' | 'demand';
+/** When the boot reconciler wants a slot up. `manual`: only by `agent start`. */
+export type StartRule = 'boot' | 'gatewayState' | 'mcpServers' | 'demand' | 'manual';
 
 /**
  * What makes an incarnation `ready`. A worker of ours says it (`attach`); a sidecar is looked at: a line of

@@ -10,7 +10,7 @@ import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, formatLine, type Logger } from '../base/log.ts';
 import { LogFile } from '../base/logFile.ts';
 import { createRedactor } from '../base/redact.ts';
-import { deferred, systemClock, within } from '../base/time.ts';
+import { deferred, systemClock } from '../base/time.ts';
 import type { Receipt, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import { loadConfig, rememberGood, type LoadedConfig } from '../state/config/load.ts';
@@ -22,15 +22,19 @@ import { openLogSink } from '../state/logs.ts';
 import { readPause } from '../state/pause.ts';
 import { identityOf } from '../state/processIdentity.ts';
 import type { Release } from '../state/release.ts';
+import { Changes } from './changes.ts';
 import { controlHandlers, controlNotices } from './control.ts';
 import { readEndReport, saveEndReport } from './endReport.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
 import { sweepGroup } from './incarnation.ts';
+import { Listeners } from './listeners.ts';
 import { openOutput } from './output.ts';
 import { ReceiptBook } from './receipts.ts';
+import { isWanted, orderProblems, planReload, type Intent } from './reconcile.ts';
 import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
 import { createSnapshotWriter, workerStatus, type Sample } from './snapshot.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
+import { StartOrder } from './startOrder.ts';
 import { defaultPolicy, type RestartPolicy, type SlotSpec } from './spec.ts';
 import { startPulse, startSampling, watchHome } from './watch.ts';
 
@@ -46,6 +50,8 @@ export interface SupervisorOptions {
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
 }
+
+const RELOAD = { actor: 'supervisor', cause: 'the configuration changed', drain: true };
 
 interface Problem {
   what: string;
@@ -109,9 +115,12 @@ export class Supervisor {
   #gatewayRecords = new Map<string, GatewayRecord>();
   #problems = new Map<string, Problem>();
   #adopted = 0;
-  #readyWaiters = new Set<() => void>();
+  #recordsDue = false;
+  #changes = new Changes();
+  #order = new StartOrder(this.slots, this.#changes);
   #snapshot: ReturnType<typeof createSnapshotWriter>;
   #receipts: ReceiptBook;
+  #listeners: Listeners;
   #endedAnswer = deferred<void>();
   #down: Promise<Receipt[]> | undefined;
   #only: Set<string> | undefined;
@@ -138,6 +147,7 @@ export class Supervisor {
       (thrown) => this.log.error('status.json was not written', errorFields(thrown)),
     );
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
+    this.#listeners = this.#life.use(new Listeners(this.log));
     this.ended = this.#endedAnswer.promise;
   }
 
@@ -145,6 +155,7 @@ export class Supervisor {
   async prepare(found: FoundProcesses): Promise<SlotRunner[]> {
     this.#readSettings();
     for (const spec of this.#options.specs(this.#loaded.config)) this.#addSlot(spec);
+    this.#checkOrder();
     const wanted = this.#reconcile();
     await Promise.all(found.leftovers.map(sweepGroup));
     this.#takeOver(found, wanted);
@@ -154,7 +165,7 @@ export class Supervisor {
   /** The control socket serves: start what is wanted, watch, and tell. */
   begin(server: SocketServer, wanted: SlotRunner[]): void {
     this.#server = server;
-    for (const runner of wanted) if (!runner.incarnation) runner.bootStart();
+    this.#order.start(wanted);
     this.#watch();
     this.#snapshot.now();
     this.log.info('supervising', {
@@ -173,6 +184,7 @@ export class Supervisor {
     { actor, cause, drain }: { actor: string; cause: string; drain: boolean },
   ): Promise<Receipt> {
     if (this.#down) throw new AgentError('DRAINING', 'the service is going down');
+    this.#order.forget(runner);
     this.#gatewayRecords.get(runner.spec.slot)?.intend(action === 'stop' ? 'stopped' : 'running');
     this.log.info(`${action} ${runner.spec.slot}`, { actor, cause, drain });
     const receipt = await {
@@ -188,33 +200,21 @@ export class Supervisor {
   wantAll(): boolean {
     if (!this.#only) return false;
     this.#only = undefined;
-    for (const runner of this.#reconcile()) if (runner.state === 'down') runner.bootStart();
+    this.#order.start(this.#reconcile());
     this.#snapshot.soon();
     return true;
   }
 
   /** True once every wanted slot is ready; false when the time is over or all that is left has failed. */
   async waitReady(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    const settled = deferred<boolean>();
-    const look = () => {
-      const waiting = [...this.slots.values()].filter((runner) => runner.isWanted && runner.state !== 'ready');
-      if (waiting.length === 0) settled.resolve(true);
-      else if (waiting.every((runner) => runner.state === 'parked')) settled.resolve(false);
-    };
-    this.#readyWaiters.add(look);
-    look();
-    try {
-      return await within(settled.promise, { ms: timeoutMs, signal, what: 'waiting for every wanted slot' });
-    } catch (thrown) {
-      if (isAgentError(thrown) && thrown.code === 'TIMEOUT') return false;
-      throw thrown;
-    } finally {
-      this.#readyWaiters.delete(look);
-    }
+    const waiting = () => [...this.slots.values()].filter((runner) => runner.isWanted && runner.state !== 'ready');
+    await this.#changes.until(() => this.#order.isDone && waiting().every(({ state }) => state === 'parked'), timeoutMs, signal);
+    return this.#order.isDone && waiting().length === 0;
   }
 
   /** Drains and stops everything, those that use others first; a second call joins. */
   down({ actor, drain }: { actor: string; drain: boolean }): Promise<Receipt[]> {
+    for (const runner of this.slots.values()) this.#order.forget(runner);
     this.#down ??= this.#goDown(actor, drain);
     return this.#down;
   }
@@ -253,6 +253,47 @@ export class Supervisor {
 
   receipts(slot: string | undefined, limit: number): Receipt[] {
     return this.#receipts.recent(slot, limit);
+  }
+
+  /** The files are the truth: takes over what changed in them, and touches only the slots whose settings did. */
+  reload(): void {
+    if (this.#down) return;
+    const mcpBefore = this.#mcpWanted();
+    this.#loaded = loadConfig(this.home);
+    this.#readSettings();
+    const plan = planReload(this.#specs(), this.#options.specs(this.#loaded.config));
+    for (const spec of plan.kept) this.slots.get(spec.slot)!.configure(spec, this.#policy());
+    for (const { slot } of plan.removed) void this.#removeSlot(this.slots.get(slot)!);
+    for (const spec of plan.added) this.#addSlot(spec);
+    if (plan.added.length + plan.removed.length + plan.restarted.length > 0) this.#checkOrder();
+    for (const spec of plan.restarted) this.#reconfigure(this.slots.get(spec.slot)!, spec);
+    const wanted = new Set(this.#reconcile());
+    const isNew = ({ spec }: SlotRunner) => plan.added.includes(spec) || (spec.start === 'mcpServers' && !mcpBefore);
+    // Only what is new is started: a slot that the operator stopped stays stopped.
+    this.#order.start([...wanted].filter(isNew));
+    this.#snapshot.soon();
+  }
+
+  #reconfigure(runner: SlotRunner, spec: SlotSpec): void {
+    const { slot } = spec;
+    const enabled = runner.spec.start === 'manual' && spec.start === 'boot';
+    const disabled = runner.spec.start === 'boot' && spec.start === 'manual';
+    runner.configure(spec, this.#policy());
+    const failed = (thrown: unknown) => this.log.warn(`${slot} was not brought up to the new configuration`, errorFields(thrown));
+    if (disabled) void this.command('stop', runner, RELOAD).catch(failed);
+    else if (enabled) runner.bootStart();
+    else if (runner.isWanted) void this.command('restart', runner, RELOAD).catch(failed);
+  }
+
+  async #removeSlot(runner: SlotRunner): Promise<void> {
+    const { slot } = runner.spec;
+    this.log.info(`${slot} is no longer configured`);
+    await this.command('stop', runner, RELOAD).catch(() => {});
+    if (this.slots.get(slot) !== runner) return;
+    runner.release();
+    this.#listeners.release(slot);
+    this.slots.delete(slot);
+    this.#snapshot.soon();
   }
 
   // --- boot ---
@@ -303,16 +344,30 @@ export class Supervisor {
 
   /** Which slots intent says are to run. */
   #reconcile(): SlotRunner[] {
-    return [...this.slots.values()].filter((runner) => {
-      const { slot, start } = runner.spec;
-      if (this.#only) return this.#only.has(slot);
-      if (start === 'boot') return true;
-      if (start === 'mcpServers') return this.#options.demo || Object.keys(this.#loaded.config.mcp_servers ?? {}).length > 0;
-      if (start !== 'gatewayState') return false;
-      const { start: wanted, problem } = this.#gatewayRecords.get(slot)!.reconcile(this.#options.bootstrap);
-      if (problem) this.#problem(`state:${slot}`, problem, `decide with \`agent start ${slot}\` or \`agent stop ${slot}\``);
-      return wanted;
-    });
+    const intent: Intent = {
+      only: this.#only,
+      mcpWanted: this.#mcpWanted(),
+      gatewayWanted: (slot) => {
+        const { start, problem } = this.#gatewayRecords.get(slot)!.reconcile(this.#options.bootstrap);
+        if (problem) this.#problem(`state:${slot}`, problem, `decide with \`agent start ${slot}\` or \`agent stop ${slot}\``);
+        return start;
+      },
+    };
+    return [...this.slots.values()].filter(({ spec }) => isWanted(spec, intent));
+  }
+
+  #mcpWanted(): boolean {
+    return this.#options.demo || Object.keys(this.#loaded.config.mcp_servers ?? {}).length > 0;
+  }
+
+  #checkOrder(): void {
+    this.#problems.delete('order');
+    const [first] = orderProblems(this.#specs());
+    if (first) this.#problem('order', `services.${first.slot}: ${first.what}`, `correct services.${first.slot}.after in config.yaml`);
+  }
+
+  #specs(): SlotSpec[] {
+    return [...this.slots.values()].map(({ spec }) => spec);
   }
 
   /** Re-adopts what is proved ours; what is not wanted any more is stopped in good order. */
@@ -337,6 +392,9 @@ export class Supervisor {
       log: this.log,
       code: this.#options.release.code,
       output: (spec) => this.#openOutput(spec),
+      listeners: (spec) => this.#listeners.of(spec),
+      // Two can serve at once only on an address that is held here.
+      handover: (spec) => (spec.handover === 'overlap' && !this.#listeners.holds(spec) ? 'standby' : spec.handover),
       redact: this.#redact,
       changed: (runner) => this.#changed(runner),
       recordsChanged: () => this.#saveRecords(),
@@ -356,12 +414,7 @@ export class Supervisor {
   // --- watching ---
 
   #watch(): void {
-    const onFile = () => {
-      this.#loaded = loadConfig(this.home);
-      this.#readSettings();
-      this.#snapshot.soon();
-    };
-    this.#life.use(watchHome([this.home.estop, this.home.config], this.log, onFile));
+    this.#life.use(watchHome([this.home.estop, this.home.config, this.home.env], this.log, () => this.reload()));
     this.#life.use(
       startPulse((nowMs) => {
         for (const runner of this.slots.values()) this.#checkPulse(runner, nowMs);
@@ -381,7 +434,11 @@ export class Supervisor {
 
   #checkPulse(runner: SlotRunner, nowMs: number): void {
     const silentMs = nowMs - (runner.incarnation?.beatAtMs ?? nowMs);
-    if (runner.state === 'ready' && silentMs > (this.#loaded.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs))
+    if (
+      runner.spec.kind === 'worker' &&
+      runner.state === 'ready' &&
+      silentMs > (this.#loaded.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs)
+    )
       runner.hung(silentMs);
   }
 
@@ -400,11 +457,21 @@ export class Supervisor {
   #changed(runner: SlotRunner): void {
     if (!runner.incarnation) this.#samples.delete(runner.spec.slot);
     this.#gatewayRecords.get(runner.spec.slot)?.observe(runner);
-    for (const look of this.#readyWaiters) look();
+    this.#changes.happened();
     this.#snapshot.soon();
   }
 
+  /** Once per turn of the loop. What was started and is not on record yet when this process is killed is found by its mark. */
   #saveRecords(): void {
+    if (this.#recordsDue) return;
+    this.#recordsDue = true;
+    setImmediate(() => {
+      this.#recordsDue = false;
+      this.#writeRecords();
+    });
+  }
+
+  #writeRecords(): void {
     const records = [...this.slots.values()].flatMap((runner) =>
       runner.incarnation && runner.incarnation.pid > 0 ? [runner.incarnation.record] : [],
     );

@@ -43,7 +43,7 @@ const allowed: Record<string, readonly string[]> = {
   state: ['base', 'state'],
   agent: ['base', 'agent'],
   supervisor: ['base', 'ipc', 'state', 'supervisor'],
-  services: ['base', 'ipc', 'state', 'services/worker.ts', 'services/manifest.ts'],
+  services: ['base', 'ipc', 'state', 'services/worker.ts', 'services/manifest.ts', 'services/inherited.ts', 'services/successor.ts'],
   chat: ['base', 'ipc', 'chat'],
   bin: ['base', 'ipc', 'state', 'chat', 'bin', 'services/manifest.ts'],
   systemd: ['base', 'state', 'systemd'],
@@ -58,6 +58,8 @@ const exceptions: Record<string, readonly string[]> = {
   'services/agent': ['agent'],
   // The supervisor knows no service: its entry hands it the manifest.
   'bin/agentd.ts': ['supervisor'],
+  'bin/slotSpecs.ts': ['supervisor/spec.ts'],
+  'bin/sidecarSpecs.ts': ['supervisor/spec.ts'],
 };
 
 /** Starting processes is worth a second look: each of these ends what it starts, whole group included. */

@@ -4,6 +4,7 @@ import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
 import { getConfigValue, parseKeyPath, parseValue, setConfigValue } from '../../state/config/edit.ts';
+import { classOf, whenInForce, type ChangeClass } from '../../state/config/classes.ts';
 import { parseConfigText, readText } from '../../state/config/load.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
@@ -78,6 +79,8 @@ export const command: Command = {
   ],
 };
 
+const slotsOf = (change: ChangeClass): readonly string[] => (change.kind === 'slot' ? change.slots : []);
+
 const fileOf = (input: Input): string => openHome().profile(input.profile).config;
 
 async function get(input: Input): Promise<number> {
@@ -107,9 +110,12 @@ async function set(input: Input): Promise<number> {
   refuseSecret(keys, text);
   const file = prepared(input);
   const { before, after } = await setConfigValue(file, dotted, hasFlag(input, 'text') ? text : parseValue(text));
-  if (input.json) printJson({ path: file, key: dotted, before: before ?? null, after });
-  else
+  const change = classOf(keys);
+  if (input.json) printJson({ path: file, key: dotted, before: before ?? null, after, applies: change.kind, slots: slotsOf(change) });
+  else {
     print(`${dotted}: ${before === undefined ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}  ${painter(out)('dim', file)}`);
+    note(whenInForce(change));
+  }
   return exitCodes.ok;
 }
 
@@ -118,8 +124,12 @@ async function unset(input: Input): Promise<number> {
   const file = prepared(input);
   const { before } = await setConfigValue(file, dotted, undefined);
   if (before === undefined) throw new AgentError('NOT_FOUND', `${dotted} is not set`, { fix: 'see what is: agent config get' });
-  if (input.json) printJson({ path: file, key: dotted, before, after: null });
-  else print(`${dotted} removed (was ${JSON.stringify(before)})`);
+  const change = classOf(parseKeyPath(dotted));
+  if (input.json) printJson({ path: file, key: dotted, before, after: null, applies: change.kind, slots: slotsOf(change) });
+  else {
+    print(`${dotted} removed (was ${JSON.stringify(before)})`);
+    note(whenInForce(change));
+  }
   return exitCodes.ok;
 }
 

@@ -189,9 +189,20 @@ export const down = method('supervisor.down', {
  * every later supervisor (re-adoption). Errors: UNKNOWN_SLOT when this is not the incarnation on record.
  */
 export const attach = method('worker.attach', {
-  params: z.object({ slot: z.string(), pid: z.number(), nonce: z.string(), code: z.string(), facts: z.record(z.string(), z.unknown()) }),
+  params: z.object({
+    slot: z.string(),
+    pid: z.number(),
+    nonce: z.string(),
+    code: z.string(),
+    facts: z.record(z.string(), z.unknown()),
+    /** A successor in a planned restart: loaded, serving nothing yet, waiting for `worker.activate`. */
+    standby: z.boolean().optional(),
+  }),
   result: z.object({}),
 });
+
+/** Said to a waiting successor once the one before it is gone: serve now. */
+export const activate = notice('worker.activate', z.object({}));
 
 /** Progress of the main loop. */
 export const heartbeat = notice(

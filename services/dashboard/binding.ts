@@ -6,8 +6,9 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { Server } from 'node:http';
 import { AgentError, errnoOf } from '../../base/errors.ts';
-import { limits } from '../../base/limits.ts';
 import type { Config } from '../../state/config/schema.ts';
+import { inheritedListener } from '../inherited.ts';
+import { dashboardAddress, LOOPBACK_NAMES } from '../../state/config/dashboardAddress.ts';
 import { holderOf } from './portHolder.ts';
 
 export interface Binding {
@@ -19,13 +20,11 @@ export interface Binding {
   isAllowedHost(name: string): boolean;
 }
 
-const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '::1']);
 const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 /** From the environment (`agent up --port --host`), config.yaml, the defaults. Errors: CONFIG_INVALID. */
 export function resolveBinding(config: Config, env: NodeJS.ProcessEnv = process.env): Binding {
-  const host = (env.AGENT_DASHBOARD_HOST || config.dashboard?.host || limits.dashboard.host).replace(/^\[(.*)\]$/, '$1').toLowerCase();
-  const port = env.AGENT_DASHBOARD_PORT ? portOf(env.AGENT_DASHBOARD_PORT) : (config.dashboard?.port ?? limits.dashboard.port);
+  const { host, port } = dashboardAddress(config, env);
   const loopback = isLoopback(host);
   if (!loopback && env.AGENT_DASHBOARD_INSECURE !== '1') throw tooOpen(host, port);
   return { host, port, loopback, isAllowedHost: (name) => isAllowed(name, host) };
@@ -49,7 +48,8 @@ export async function listen(server: Server, { host, port }: Binding): Promise<s
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen({ host, port }, () => {
+      const fd = inheritedListener('http');
+      server.listen(fd === undefined ? { host, port } : { fd }, () => {
         server.off('error', reject);
         resolve();
       });
@@ -93,12 +93,6 @@ function listenError(cause: unknown, host: string, port: number): AgentError {
     default:
       return new AgentError('INTERNAL', `cannot listen on ${where}: ${errnoOf(cause) ?? String(cause)}`, { cause });
   }
-}
-
-function portOf(text: string): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (port >= 0 && port <= 65_535) return port;
-  throw new AgentError('CONFIG_INVALID', `"${text}" is not a TCP port`, { fix: 'write a number from 0 to 65535 for --port' });
 }
 
 function tooOpen(host: string, port: number): AgentError {

@@ -4,7 +4,7 @@
  * the user. Loopback alone protects nothing: every site the user visits can send requests there.
  */
 import { timingSafeEqual } from 'node:crypto';
-import { rmSync, readFileSync } from 'node:fs';
+import { rmSync, readFileSync, statSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { AgentError } from '../../base/errors.ts';
 import { digest, hexId } from '../../base/ids.ts';
@@ -36,27 +36,37 @@ export interface SessionToken extends Disposable {
 }
 
 /**
- * Pinned by AGENT_DASHBOARD_SESSION_TOKEN, else fresh for this process. It also stands in a private
- * file, so that `agent up` can print an address that logs the browser in: no log, argument list,
+ * Pinned by AGENT_DASHBOARD_SESSION_TOKEN; else that of the process before this one, when it was killed or
+ * is being relieved, so that open pages go on; else fresh. It also stands in a private file, so that `agent up` can print an address that logs the browser in: no log, argument list,
  * status or environment ever holds it.
  */
 export function openSessionToken(path: string, env: NodeJS.ProcessEnv = process.env): SessionToken {
-  const value = env.AGENT_DASHBOARD_SESSION_TOKEN || hexId(64);
+  const value = env.AGENT_DASHBOARD_SESSION_TOKEN || tokenIn(path) || hexId(64);
   // No child of this process may inherit it.
   delete env.AGENT_DASHBOARD_SESSION_TOKEN;
   const expected = Buffer.from(digest(value));
   writeFileAtomic(path, `${value}\n`, { mode: 0o600, durable: false });
+  const { ino } = statSync(path);
   return {
     value,
     matches: (candidate) => Boolean(candidate) && timingSafeEqual(Buffer.from(digest(candidate!)), expected),
     [Symbol.dispose]() {
       try {
-        if (readFileSync(path, 'utf8').trim() === value) rmSync(path);
+        // A successor has written its own file by now.
+        if (statSync(path).ino === ino) rmSync(path);
       } catch {
         // it is gone already
       }
     },
   };
+}
+
+function tokenIn(path: string): string | undefined {
+  try {
+    return /^[0-9a-f]{64}\n?$/.exec(readFileSync(path, 'utf8'))?.[0].trim();
+  } catch {
+    return undefined;
+  }
 }
 
 /** The token of a request: header, or query of a WebSocket and of the login address. */

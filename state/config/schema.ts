@@ -52,6 +52,60 @@ const WorkerConfig = z.looseObject({
   memory_hard_mb: z.number().positive().optional(),
 });
 
+/** Contract §12: a program of the user's that runs as a slot. */
+export const SidecarConfig = z.looseObject({
+  /** A path, or a name looked up in PATH. No shell. */
+  command: z.string().min(1),
+  args: Names.optional(),
+  /** `${NAME}` in a value is read from `.env`. */
+  env: z.record(z.string(), z.coerce.string()).optional(),
+  cwd: z.string().optional(),
+  after: Names.optional(),
+  ready: z
+    .union([
+      z.literal('none'),
+      z.strictObject({ log: z.string().refine(isPattern, 'it is not a regular expression') }),
+      z.strictObject({ tcp: z.number().int().min(1).max(65_535) }),
+      z.strictObject({ http: z.url({ protocol: /^https?$/ }) }),
+      z.strictObject({ file: z.string().min(1) }),
+    ])
+    .optional(),
+  stop_signal: z.enum(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGKILL']).optional(),
+  stop_grace_seconds: z.number().min(0).max(3_600).optional(),
+  start_timeout_seconds: z.number().positive().max(3_600).optional(),
+  memory_max_mb: z.number().positive().optional(),
+  restart: z.enum(['always', 'on-failure', 'never']).optional(),
+  enabled: z.boolean().optional(),
+});
+export type SidecarConfig = z.infer<typeof SidecarConfig>;
+
+/** Taken by the service's own slots and logs. */
+const RESERVED_SLOTS = new Set([
+  'agent',
+  'dashboard',
+  'gateway',
+  'cron',
+  'mcp',
+  'terminal',
+  'supervisor',
+  'desktop',
+  'gui',
+  'errors',
+  'cli',
+]);
+const SidecarName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a service is named with small letters, digits, - and _')
+  .refine((name) => !RESERVED_SLOTS.has(name), 'the service itself uses this name');
+
+function isPattern(text: string): boolean {
+  try {
+    return Boolean(new RegExp(text));
+  } catch {
+    return false;
+  }
+}
+
 export const Config = z.looseObject({
   model: z
     .looseObject({
@@ -91,9 +145,7 @@ export const Config = z.looseObject({
     })
     .optional(),
   logging: z.looseObject({ level: z.enum(levels).optional() }).optional(),
-  services: z
-    .record(z.string(), z.looseObject({ command: z.string(), args: Names.optional(), enabled: z.boolean().optional() }))
-    .optional(),
+  services: z.record(SidecarName, SidecarConfig).optional(),
   supervisor: z
     .looseObject({
       restart: z

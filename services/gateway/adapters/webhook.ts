@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { AgentError, errnoOf, messageOf } from '../../../base/errors.ts';
 import { uuid } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
+import { inheritedListener } from '../../inherited.ts';
 import { checked } from '../../../ipc/link.ts';
 import { SendError, type Adapter, type AdapterHost, type Connection } from '../adapter.ts';
 import { deliveryIdOf, INSECURE_NO_AUTH, isAuthentic, MinuteRate } from './webhookAuth.ts';
@@ -22,8 +23,8 @@ const RouteSettings = z.looseObject({
   secret: z.string().optional(),
 });
 const Settings = z.looseObject({
-  host: z.string().default('127.0.0.1'),
-  port: z.number().int().min(0).max(65_535).default(8_644),
+  host: z.string().default(limits.gateway.webhookHost),
+  port: z.number().int().min(0).max(65_535).default(limits.gateway.webhookPort),
   routes: z.record(z.string().regex(/^[\w.-]{1,64}$/, 'a route is named with letters, digits, dots and dashes'), RouteSettings).default({}),
 });
 type Settings = z.infer<typeof Settings>;
@@ -99,7 +100,8 @@ class WebhookAdapter implements Adapter {
     );
     await new Promise<void>((resolve, reject) => {
       server.once('error', (thrown) => reject(listenError(thrown, host, port)));
-      server.listen({ host, port, signal }, resolve);
+      const fd = inheritedListener('webhook');
+      server.listen(fd === undefined ? { host, port, signal } : { fd, signal }, resolve);
     });
     this.#host.log.info(`webhook: listening on http://${host}:${(server.address() as AddressInfo).port}/webhooks/`, {
       routes: [...this.#routes.keys()],
