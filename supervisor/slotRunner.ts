@@ -4,34 +4,23 @@
  */
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
-import type { Logger } from '../base/log.ts';
 import { deferred, formatDuration, sleep, type Clock, type Deferred } from '../base/time.ts';
-import { activate, type LastExit, type Liveness, type Receipt, type SlotState } from '../ipc/contracts/supervisor.ts';
+import type { LastExit, Liveness, Receipt, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { verdict, type Verdict } from './answer.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
-import { Incarnation, type ExitFacts, type IncarnationRecord, type StopLimits } from './incarnation.ts';
-import type { Output } from './output.ts';
+import type { ExitFacts, Incarnation, IncarnationRecord } from './incarnation.ts';
 import { PendingCommand, type Outcome } from './pendingCommand.ts';
-import { untilReady } from './readiness.ts';
 import { newSlot, nextSlot, withRules, type Effect, type Slot, type SlotEvent } from './slot.ts';
+import { SlotProcesses, type ProcessHost } from './slotProcesses.ts';
 import type { Handover, RestartPolicy, SlotSpec } from './spec.ts';
 
-export interface SlotHost {
+export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 'listeners' | 'recordsChanged'> {
   clock: Clock;
-  log: Logger;
-  /** Content id of the code that new incarnations run. */
-  code: string;
-  /** Opens the pipe of this slot's output. */
-  output(spec: SlotSpec): Output;
-  /** Descriptors of the addresses that are held for this slot. */
-  listeners(spec: SlotSpec): { name: string; fd: number }[];
   /** How a planned restart can go now. */
   handover(spec: SlotSpec): Handover;
   /** Something that `status` shows has changed. */
   changed(slot: SlotRunner): void;
-  /** Written before anybody may see the process as running. */
-  recordsChanged(): void;
   ended(report: EndReport): void;
   redact(text: string): string;
 }
@@ -48,13 +37,6 @@ const visibleState: Record<Slot['phase'], SlotState> = {
   parked: 'parked',
 };
 
-/** A process that is not (or no longer) the one that serves. */
-interface Beside {
-  incarnation: Incarnation;
-  /** Resolves when its whole group is gone. */
-  gone: Promise<void>;
-}
-
 export class SlotRunner {
   spec: SlotSpec;
   restarts = 0;
@@ -65,28 +47,46 @@ export class SlotRunner {
   facts: Record<string, unknown> = {};
   /** What its signs of life say, as last judged. */
   liveness: Liveness = 'ok';
-  /** The process that serves, or will. */
-  incarnation: Incarnation | undefined;
   #slot: Slot;
   #host: SlotHost;
-  #output: Output | undefined;
+  #processes: SlotProcesses;
   #cancelTimer: (() => void) | undefined;
   #pending: PendingCommand | undefined;
   #killedFor: string | undefined;
-  /** A planned restart: the one that will take over, and what it said of itself. */
-  #successor: Incarnation | undefined;
+  /** What the successor said of itself. */
   #successorFacts: Record<string, unknown> = {};
-  /** Relieved and draining, or dropped and being killed. */
-  #former: Beside | undefined;
-  #dropping: Promise<void> | undefined;
   #readyWaiters = new Set<Deferred<void>>();
-  #life = new AbortController();
 
   constructor(spec: SlotSpec, desired: Slot['desired'], policy: RestartPolicy, host: SlotHost) {
     this.spec = spec;
     this.#host = host;
     this.#slot = newSlot(desired, { policy, handover: spec.handover, rule: spec.restart });
     this.sinceMs = host.clock.now();
+    this.#processes = new SlotProcesses(this.#processHost());
+  }
+
+  #processHost(): ProcessHost {
+    const { log, code, output, listeners, recordsChanged } = this.#host;
+    return {
+      spec: () => this.spec,
+      log,
+      code,
+      output,
+      listeners,
+      recordsChanged,
+      exited: (incarnation, facts) => void this.#exited(incarnation, facts),
+      serves: (incarnation) => this.state === 'starting' && this.#serves(incarnation),
+      gone: () => this.#feed({ type: 'gone', atMs: this.#now() }),
+      drained: (facts, downSinceMs) => this.#pending?.drained(facts, downSinceMs),
+      successorFailed: () => this.#feed({ type: 'successorFailed' }),
+      successorGone: () => this.#feed({ type: 'successorGone' }),
+      formerGone: () => this.#feed({ type: 'formerGone' }),
+    };
+  }
+
+  /** The process that serves, or will. */
+  get incarnation(): Incarnation | undefined {
+    return this.#processes.serving;
   }
 
   /** A changed configuration: limits and policy hold from now on, the rest from the next start. */
@@ -129,7 +129,7 @@ export class SlotRunner {
   }
 
   tail(): string[] {
-    return this.#output?.tail() ?? this.lastReport?.tail ?? [];
+    return this.#processes.tail() ?? this.lastReport?.tail ?? [];
   }
 
   // --- commands ---
@@ -170,18 +170,15 @@ export class SlotRunner {
 
   /** Takes over a live process of an earlier supervisor. */
   adopt(record: IncarnationRecord): void {
-    this.#openOutput();
-    this.incarnation = Incarnation.adopt(record, this.#life.signal);
-    this.#follow(this.incarnation);
+    this.#processes.adopt(record);
     this.#feed({ type: 'found', atMs: this.#now() });
-    if (this.spec.readiness !== 'attach') this.#look(this.incarnation, record.ready ? 'none' : this.spec.readiness);
   }
 
   // --- what the worker says ---
 
   /** True when this is an incarnation on record; the serving one counts as ready from here on. */
   attached(link: Link, said: { pid: number; nonce: string; facts: Record<string, unknown>; standby?: boolean | undefined }): boolean {
-    const successor = this.#successor;
+    const { successor } = this.#processes;
     if (successor?.is(said)) {
       successor.attached(link, this.#host.clock.monotonic());
       this.#successorFacts = said.facts;
@@ -213,7 +210,7 @@ export class SlotRunner {
   }
 
   say(link: Link, facts: Record<string, unknown>): void {
-    if (this.#successor?.link === link) return void Object.assign(this.#successorFacts, facts);
+    if (this.#processes.successor?.link === link) return void Object.assign(this.#successorFacts, facts);
     if (this.incarnation?.link !== link) return;
     Object.assign(this.facts, facts);
     this.#host.changed(this);
@@ -227,9 +224,8 @@ export class SlotRunner {
 
   /** Lets go without touching the process: the next supervisor takes it over. */
   release(): void {
-    this.#life.abort();
     this.#cancelTimer?.();
-    this.#output?.[Symbol.dispose]();
+    this.#processes.release();
   }
 
   // --- the machine ---
@@ -264,21 +260,21 @@ export class SlotRunner {
       case 'disarm':
         return this.#disarm();
       case 'stopProcess':
-        return void this.#stopProcess(effect.drain);
+        return void this.#processes.stop(effect.drain);
       case 'killProcess':
-        return void this.incarnation?.killGroup();
+        return this.#processes.kill();
       case 'proveGone':
-        return void this.#proveGone();
+        return void this.#processes.proveGone();
       case 'spawnSuccessor':
         return this.#spawnSuccessor();
       case 'dropSuccessor':
-        return this.#dropSuccessor();
+        return this.#processes.dropSuccessor();
       case 'promote':
         return this.#promote();
       case 'activate':
         return this.#activate();
       case 'killFormer':
-        return void this.#former?.incarnation.killGroup();
+        return this.#processes.killFormer();
     }
   }
 
@@ -299,62 +295,28 @@ export class SlotRunner {
     this.#cancelTimer = undefined;
   }
 
-  #openOutput(): Output {
-    this.#output ??= this.#host.output(this.spec);
-    return this.#output;
-  }
-
-  // --- processes ---
-
   #spawn(): void {
-    const output = this.#openOutput();
-    output.reset();
     this.facts = {};
     this.readyMs = null;
     this.#killedFor = undefined;
-    const incarnation = this.#start(output);
-    this.incarnation = incarnation;
-    this.#host.recordsChanged();
-    this.#host.log.info(`${this.spec.slot} started`, { worker: this.spec.slot, worker_pid: incarnation.pid });
-    if (this.spec.readiness !== 'attach') this.#look(incarnation, this.spec.readiness);
+    this.#processes.spawn();
   }
 
-  #start(output: Output, env?: Record<string, string>): Incarnation {
-    const incarnation = Incarnation.start(this.spec, {
-      code: this.#host.code,
-      outputFd: output.writeFd,
-      listeners: this.#host.listeners(this.spec),
-      ...(env ? { env } : {}),
-    });
-    this.#follow(incarnation);
-    return incarnation;
+  #spawnSuccessor(): void {
+    this.#successorFacts = {};
+    this.#processes.spawnSuccessor(this.#slot.handover);
   }
 
-  #follow(incarnation: Incarnation): void {
-    incarnation.exited.then(
-      (facts) => {
-        if (this.incarnation === incarnation) return this.#exited(incarnation, facts);
-        if (this.#successor === incarnation) this.#feed({ type: 'successorFailed' });
-        return undefined;
-      },
-      () => {},
-    );
+  #promote(): void {
+    const now = this.#processes.promote();
+    this.facts = this.#successorFacts;
+    this.readyMs = Math.round(this.#now() - now.startedAtMs);
   }
 
-  /** A sidecar does not say when it serves: look from outside until it does, ends, or its time is up. */
-  #look(incarnation: Incarnation, readiness: Exclude<SlotSpec['readiness'], 'attach'>): void {
-    const over = new AbortController();
-    void incarnation.exited.then(
-      () => over.abort(),
-      () => over.abort(),
-    );
-    const signal = AbortSignal.any([over.signal, this.#life.signal]);
-    untilReady(readiness, this.#openOutput(), Date.parse(incarnation.record.spawned_at), signal).then(
-      () => {
-        if (this.incarnation === incarnation && this.state === 'starting' && incarnation.pid > 0) this.#serves(incarnation);
-      },
-      () => {},
-    );
+  #activate(): void {
+    this.facts = {};
+    this.#killedFor = undefined;
+    this.#processes.activate();
   }
 
   /** The main process ended: tell the table first (a replacement waits for nothing), then keep why. */
@@ -390,89 +352,6 @@ export class SlotRunner {
   #keep(report: EndReport): void {
     this.#host.log.warn(report.last_exit.summary, { worker: this.spec.slot, ...report.last_exit, tail: report.tail.slice(-5) });
     this.#host.ended(report);
-  }
-
-  async #stopProcess(graceful: boolean): Promise<void> {
-    const { incarnation } = this;
-    if (!incarnation) return this.#gone(true);
-    const downSince = this.#now();
-    const facts = await incarnation.stop(this.#ladder(graceful));
-    this.#pending?.drained(facts, downSince + (facts.drainedMs ?? 0));
-    await this.#gone(facts.gone);
-  }
-
-  #ladder(graceful: boolean): StopLimits {
-    const { drainMs, termMs, stopSignal } = this.spec;
-    return { drainMs, termMs, signal: stopSignal, graceful };
-  }
-
-  async #proveGone(): Promise<void> {
-    const { incarnation } = this;
-    await this.#gone(incarnation ? await incarnation.killGroup() : true);
-  }
-
-  /** Nothing is left of the incarnation; told on once nothing is left of those beside it either. */
-  async #gone(proved: boolean): Promise<void> {
-    if (!proved) {
-      this.#host.log.error(`part of the process group of ${this.spec.slot} survives SIGKILL; not starting it again until it is gone`);
-      return this.#arm(limits.worker.killMs, () => void this.#proveGone());
-    }
-    if (this.#dropping || this.#former) await Promise.all([this.#dropping, this.#former?.gone]);
-    this.incarnation = undefined;
-    this.#host.recordsChanged();
-    this.#feed({ type: 'gone', atMs: this.#now() });
-  }
-
-  // --- a planned restart with two processes (ADR 0019) ---
-
-  #spawnSuccessor(): void {
-    this.#successorFacts = {};
-    this.#successor = this.#start(this.#openOutput(), { AGENT_SUCCESSOR: this.#slot.handover });
-    const { pid } = this.#successor;
-    this.#host.log.info(`the successor of ${this.spec.slot} started`, { worker: this.spec.slot, worker_pid: pid });
-  }
-
-  #dropSuccessor(): void {
-    const successor = this.#successor;
-    if (!successor) return;
-    this.#successor = undefined;
-    this.#dropping = this.#untilGone(successor).then(() => {
-      this.#dropping = undefined;
-      this.#feed({ type: 'successorGone' });
-    });
-  }
-
-  #promote(): void {
-    const former = this.incarnation!;
-    this.incarnation = this.#successor!;
-    this.#successor = undefined;
-    this.facts = this.#successorFacts;
-    this.readyMs = Math.round(this.#now() - this.incarnation.startedAtMs);
-    this.incarnation.record.ready = true;
-    this.#host.recordsChanged();
-    const gone = former.stop(this.#ladder(true)).then(async (facts) => {
-      this.#pending?.drained(facts, undefined);
-      if (!facts.gone) await this.#untilGone(former);
-      this.#former = undefined;
-      this.#feed({ type: 'formerGone' });
-    });
-    this.#former = { incarnation: former, gone };
-  }
-
-  #activate(): void {
-    this.incarnation = this.#successor;
-    this.#successor = undefined;
-    this.facts = {};
-    this.#killedFor = undefined;
-    this.#host.recordsChanged();
-    this.incarnation?.link?.notify(activate, {});
-  }
-
-  /** SIGKILL, again and again: a slot must not go on beside something that refuses to die. */
-  async #untilGone(incarnation: Incarnation): Promise<void> {
-    while (!(await incarnation.killGroup())) {
-      this.#host.log.error(`part of the process group of ${this.spec.slot} survives SIGKILL`, { worker_pid: incarnation.pid });
-    }
   }
 
   // --- receipts ---

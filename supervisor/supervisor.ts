@@ -16,6 +16,7 @@ import { serve, type SocketServer } from '../ipc/serve.ts';
 import { loadConfig, rememberGood, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets } from '../state/env.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
+import { stampOf } from '../state/fileStamp.ts';
 import { acquireHomeLock } from '../state/homeLock.ts';
 import type { HeldLock } from '../state/lock.ts';
 import { openLogSink } from '../state/logs.ts';
@@ -30,8 +31,9 @@ import { sweepGroup } from './incarnation.ts';
 import { Listeners } from './listeners.ts';
 import { openOutput } from './output.ts';
 import { ReceiptBook } from './receipts.ts';
-import { isWanted, orderProblems, planReload, type Intent } from './reconcile.ts';
+import { isWanted, orderProblems, type Intent } from './reconcile.ts';
 import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
+import { carryOutReload, type ReloadHost } from './reload.ts';
 import { createSnapshotWriter, workerStatus, type Sample } from './snapshot.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { StartOrder } from './startOrder.ts';
@@ -50,8 +52,6 @@ export interface SupervisorOptions {
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
 }
-
-const RELOAD = { actor: 'supervisor', cause: 'the configuration changed', drain: true };
 
 interface Problem {
   what: string;
@@ -116,6 +116,9 @@ export class Supervisor {
   #problems = new Map<string, Problem>();
   #adopted = 0;
   #recordsDue = false;
+  /** Which versions of the files are in force. */
+  #stamp: string;
+  #pauseStamp = '';
   #changes = new Changes();
   #order = new StartOrder(this.slots, this.#changes);
   #snapshot: ReturnType<typeof createSnapshotWriter>;
@@ -130,6 +133,7 @@ export class Supervisor {
     this.home = options.home;
     this.#lock = lock;
     this.#only = options.only ? new Set(options.only) : undefined;
+    this.#stamp = stampOf([options.home.config, options.home.env]);
     this.#loaded = loadConfig(options.home);
     this.#redact.learn([token]);
     const sink = openLogSink(options.home, 'supervisor');
@@ -255,45 +259,42 @@ export class Supervisor {
     return this.#receipts.recent(slot, limit);
   }
 
+  /** A watcher is a hint and may miss something: what the files are now decides. */
+  #look(): void {
+    const stamp = stampOf([this.home.config, this.home.env]);
+    if (stamp !== this.#stamp) this.reload();
+    const paused = stampOf([this.home.estop]);
+    if (paused !== this.#pauseStamp) this.#snapshot.soon();
+    this.#pauseStamp = paused;
+  }
+
   /** The files are the truth: takes over what changed in them, and touches only the slots whose settings did. */
   reload(): void {
     if (this.#down) return;
     const mcpBefore = this.#mcpWanted();
+    this.#stamp = stampOf([this.home.config, this.home.env]);
     this.#loaded = loadConfig(this.home);
     this.#readSettings();
-    const plan = planReload(this.#specs(), this.#options.specs(this.#loaded.config));
-    for (const spec of plan.kept) this.slots.get(spec.slot)!.configure(spec, this.#policy());
-    for (const { slot } of plan.removed) void this.#removeSlot(this.slots.get(slot)!);
-    for (const spec of plan.added) this.#addSlot(spec);
-    if (plan.added.length + plan.removed.length + plan.restarted.length > 0) this.#checkOrder();
-    for (const spec of plan.restarted) this.#reconfigure(this.slots.get(spec.slot)!, spec);
-    const wanted = new Set(this.#reconcile());
-    const isNew = ({ spec }: SlotRunner) => plan.added.includes(spec) || (spec.start === 'mcpServers' && !mcpBefore);
+    const added = carryOutReload(this.#reloadHost(), this.#options.specs(this.#loaded.config));
+    this.#checkOrder();
+    const isNew = ({ spec }: SlotRunner) => added.has(spec.slot) || (spec.start === 'mcpServers' && !mcpBefore);
     // Only what is new is started: a slot that the operator stopped stays stopped.
-    this.#order.start([...wanted].filter(isNew));
+    this.#order.start(this.#reconcile().filter(isNew));
     this.#snapshot.soon();
   }
 
-  #reconfigure(runner: SlotRunner, spec: SlotSpec): void {
-    const { slot } = spec;
-    const enabled = runner.spec.start === 'manual' && spec.start === 'boot';
-    const disabled = runner.spec.start === 'boot' && spec.start === 'manual';
-    runner.configure(spec, this.#policy());
-    const failed = (thrown: unknown) => this.log.warn(`${slot} was not brought up to the new configuration`, errorFields(thrown));
-    if (disabled) void this.command('stop', runner, RELOAD).catch(failed);
-    else if (enabled) runner.bootStart();
-    else if (runner.isWanted) void this.command('restart', runner, RELOAD).catch(failed);
-  }
-
-  async #removeSlot(runner: SlotRunner): Promise<void> {
-    const { slot } = runner.spec;
-    this.log.info(`${slot} is no longer configured`);
-    await this.command('stop', runner, RELOAD).catch(() => {});
-    if (this.slots.get(slot) !== runner) return;
-    runner.release();
-    this.#listeners.release(slot);
-    this.slots.delete(slot);
-    this.#snapshot.soon();
+  #reloadHost(): ReloadHost {
+    return {
+      slots: this.slots,
+      log: this.log,
+      policy: this.#policy(),
+      command: (action, runner, why) => this.command(action, runner, why),
+      add: (spec) => this.#addSlot(spec),
+      removed: (slot) => {
+        this.#listeners.release(slot);
+        this.#snapshot.soon();
+      },
+    };
   }
 
   // --- boot ---
@@ -414,9 +415,10 @@ export class Supervisor {
   // --- watching ---
 
   #watch(): void {
-    this.#life.use(watchHome([this.home.estop, this.home.config, this.home.env], this.log, () => this.reload()));
+    this.#life.use(watchHome([this.home.estop, this.home.config, this.home.env], this.log, () => this.#look()));
     this.#life.use(
       startPulse((nowMs) => {
+        this.#look();
         for (const runner of this.slots.values()) this.#checkPulse(runner, nowMs);
         this.#leaveWhenUnused(nowMs);
       }),

@@ -13,7 +13,8 @@ import type { SlotRunner } from './slotRunner.ts';
 /** Calls back when one of the files was made, changed or removed: a hint, the file is the truth. */
 export function watchHome(paths: string[], log: Logger, onChange: () => void): AsyncDisposable {
   const files = watchFiles(paths, { ignoreInitial: true, persistent: true });
-  files.on('all', onChange);
+  // What changed while the watch was being set up is seen by looking once more.
+  files.on('all', onChange).on('ready', onChange);
   files.on('error', (thrown) => log.warn('watching the home failed', errorFields(thrown)));
   return { [Symbol.asyncDispose]: () => files.close() };
 }

@@ -3,9 +3,9 @@
  * settings share one connection. A changed file is noticed at the next use; what did not change stays
  * connected, what did is stopped and proved gone before its successor starts.
  */
-import { statSync } from 'node:fs';
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { loadConfig } from '../../state/config/load.ts';
+import { stampOf } from '../../state/fileStamp.ts';
 import { readSecrets } from '../../state/env.ts';
 import { DEFAULT_PROFILE, requireProfile, type ProfilePaths } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
@@ -48,7 +48,7 @@ export class Fleet implements AsyncDisposable {
   /** The servers of a profile, its files read again if they changed. Errors: UNKNOWN_PROFILE. */
   servers(profile: string = DEFAULT_PROFILE): FleetServer[] {
     const paths = requireProfile(this.#context.home, profile);
-    if (this.#profiles.get(profile)?.stamp !== stampOf(paths)) this.#read(profile, paths);
+    if (this.#profiles.get(profile)?.stamp !== stampOfProfile(paths)) this.#read(profile, paths);
     return this.#profiles.get(profile)!.servers.map((configured) => ({ configured, connection: this.#connections.get(configured.key) }));
   }
 
@@ -93,7 +93,7 @@ export class Fleet implements AsyncDisposable {
 
   #read(profile: string, paths: ProfilePaths): void {
     const { home, log, redact } = this.#context;
-    const stamp = stampOf(paths);
+    const stamp = stampOfProfile(paths);
     const { config, problem } = loadConfig(home, paths);
     const known = this.#profiles.get(profile);
     if (problem && known) {
@@ -158,9 +158,4 @@ export class Fleet implements AsyncDisposable {
 }
 
 /** Changes when config.yaml or .env of the profile does. */
-function stampOf({ config, env }: ProfilePaths): string {
-  return [config, env]
-    .map((path) => statSync(path, { throwIfNoEntry: false, bigint: true }))
-    .map((stat) => (stat ? `${stat.ino}.${stat.size}.${stat.mtimeNs}` : 'absent'))
-    .join(' ');
-}
+const stampOfProfile = ({ config, env }: ProfilePaths): string => stampOf([config, env]);

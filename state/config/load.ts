@@ -183,10 +183,13 @@ interface Issue {
   expected?: string;
   values?: unknown[];
   errors?: Issue[][];
+  issues?: Issue[];
 }
 
 /** Unions bury the useful issue one level down: it is in the branch that got furthest. */
 function deepest(issue: Issue): Issue {
+  // A name that a map does not take: what is wrong with it stands inside.
+  if (issue.code === 'invalid_key' && issue.issues?.[0]) return { ...issue, message: issue.issues[0].message };
   const branches = issue.errors?.flatMap((branch) => branch.slice(0, 1)) ?? [];
   if (branches.length === 0) return issue;
   const depth = Math.max(...branches.map(({ path }) => path.length));
