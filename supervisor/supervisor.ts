@@ -4,7 +4,7 @@
  * It does no worker's work, loads nothing heavy and imports no service.
  */
 import { join } from 'node:path';
-import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
+import { AgentError, isAgentError } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, formatLine, type Logger } from '../base/log.ts';
@@ -13,8 +13,7 @@ import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
 import type { Receipt, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
-import { loadConfig, rememberGood, type LoadedConfig } from '../state/config/load.ts';
-import { readSecrets } from '../state/env.ts';
+import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
 import { stampOf } from '../state/fileStamp.ts';
 import { acquireHomeLock } from '../state/homeLock.ts';
@@ -33,29 +32,26 @@ import { openOutput } from './output.ts';
 import { ReceiptBook } from './receipts.ts';
 import { isWanted, orderProblems, type Intent } from './reconcile.ts';
 import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
+import { Problems } from './problems.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
 import { createSnapshotWriter, workerStatus, type Sample } from './snapshot.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
+import { Settings } from './settings.ts';
 import { StartOrder } from './startOrder.ts';
-import { defaultPolicy, type RestartPolicy, type SlotSpec } from './spec.ts';
+import type { SlotSpec } from './spec.ts';
 import { startPulse, startSampling, watchHome } from './watch.ts';
 
 export interface SupervisorOptions {
   home: Home;
   release: Release;
   /** Every slot there is, built for the configuration in force. */
-  specs: (config: LoadedConfig['config']) => SlotSpec[];
+  specs: (config: Config) => SlotSpec[];
   demo: boolean;
   managedBy: Status['supervisor']['managed_by'];
   /** Value of AGENT_GATEWAY_BOOTSTRAP_STATE. */
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
-}
-
-interface Problem {
-  what: string;
-  fix: string;
 }
 
 /** Errors: ALREADY_RUNNING, HOME_UNUSABLE, DISK_FULL. */
@@ -109,15 +105,13 @@ export class Supervisor {
   #life = new AsyncDisposableStack();
   #startedAt = new Date().toISOString();
   #identity = identityOf(process.pid);
-  #loaded: LoadedConfig;
+  #settings: Settings;
   #redact = createRedactor();
   #samples = new Map<string, Sample>();
   #gatewayRecords = new Map<string, GatewayRecord>();
-  #problems = new Map<string, Problem>();
+  #problems: Problems;
   #adopted = 0;
   #recordsDue = false;
-  /** Which versions of the files are in force. */
-  #stamp: string;
   #pauseStamp = '';
   #changes = new Changes();
   #order = new StartOrder(this.slots, this.#changes);
@@ -133,15 +127,14 @@ export class Supervisor {
     this.home = options.home;
     this.#lock = lock;
     this.#only = options.only ? new Set(options.only) : undefined;
-    this.#stamp = stampOf([options.home.config, options.home.env]);
-    this.#loaded = loadConfig(options.home);
+    this.#settings = new Settings(options.home);
     this.#redact.learn([token]);
     const sink = openLogSink(options.home, 'supervisor');
     this.#life.defer(() => sink.close());
     this.log = createLogger({
       sink,
       component: 'supervisor',
-      level: this.#loaded.config.logging?.level ?? 'info',
+      level: this.#settings.config.logging?.level ?? 'info',
       fields: { slot: 'supervisor' },
       redact: this.#redact,
     });
@@ -151,14 +144,15 @@ export class Supervisor {
       (thrown) => this.log.error('status.json was not written', errorFields(thrown)),
     );
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
+    this.#problems = new Problems(this.log);
     this.#listeners = this.#life.use(new Listeners(this.log));
     this.ended = this.#endedAnswer.promise;
   }
 
   /** From owning the home to knowing what runs and what is wanted. Answers the wanted slots. */
   async prepare(found: FoundProcesses): Promise<SlotRunner[]> {
-    this.#readSettings();
-    for (const spec of this.#options.specs(this.#loaded.config)) this.#addSlot(spec);
+    this.#settings.report(this.#problems, this.log, this.#redact);
+    for (const spec of this.#options.specs(this.#settings.config)) this.#addSlot(spec);
     this.#checkOrder();
     const wanted = this.#reconcile();
     await Promise.all(found.leftovers.map(sweepGroup));
@@ -249,7 +243,7 @@ export class Supervisor {
       paused: pause
         ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }
         : null,
-      problems: [...this.#problems.values()],
+      problems: this.#problems.list(),
       workers: [...this.slots.values()].map((runner) => workerStatus(runner, this.#samples.get(runner.spec.slot))),
       at: new Date().toISOString(),
     };
@@ -261,8 +255,7 @@ export class Supervisor {
 
   /** A watcher is a hint and may miss something: what the files are now decides. */
   #look(): void {
-    const stamp = stampOf([this.home.config, this.home.env]);
-    if (stamp !== this.#stamp) this.reload();
+    if (this.#settings.isStale()) this.reload();
     const paused = stampOf([this.home.estop]);
     if (paused !== this.#pauseStamp) this.#snapshot.soon();
     this.#pauseStamp = paused;
@@ -271,11 +264,10 @@ export class Supervisor {
   /** The files are the truth: takes over what changed in them, and touches only the slots whose settings did. */
   reload(): void {
     if (this.#down) return;
-    const mcpBefore = this.#mcpWanted();
-    this.#stamp = stampOf([this.home.config, this.home.env]);
-    this.#loaded = loadConfig(this.home);
-    this.#readSettings();
-    const added = carryOutReload(this.#reloadHost(), this.#options.specs(this.#loaded.config));
+    const mcpBefore = this.#settings.hasMcpServers;
+    this.#settings.renew();
+    this.#settings.report(this.#problems, this.log, this.#redact);
+    const added = carryOutReload(this.#reloadHost(), this.#options.specs(this.#settings.config));
     this.#checkOrder();
     const isNew = ({ spec }: SlotRunner) => added.has(spec.slot) || (spec.start === 'mcpServers' && !mcpBefore);
     // Only what is new is started: a slot that the operator stopped stays stopped.
@@ -287,7 +279,7 @@ export class Supervisor {
     return {
       slots: this.slots,
       log: this.log,
-      policy: this.#policy(),
+      policy: this.#settings.policy,
       command: (action, runner, why) => this.command(action, runner, why),
       add: (spec) => this.#addSlot(spec),
       removed: (slot) => {
@@ -299,32 +291,8 @@ export class Supervisor {
 
   // --- boot ---
 
-  #readSettings(): void {
-    const { problem, unknown } = this.#loaded;
-    if (problem)
-      this.#problem(
-        'config',
-        `${problem.path}:${problem.line}:${problem.column}: ${problem.message}; the last good configuration serves`,
-        problem.fix,
-      );
-    else {
-      this.#problems.delete('config');
-      try {
-        rememberGood(this.home);
-      } catch (thrown) {
-        this.log.warn('the good configuration could not be kept', errorFields(thrown));
-      }
-    }
-    for (const key of unknown) this.log.warn(`config.yaml: the key "${key}" is not known to this version; it is kept and ignored`);
-    try {
-      this.#redact.learn(readSecrets(this.home.env).values());
-    } catch (thrown) {
-      this.#problem('env', messageOf(thrown), isAgentError(thrown) ? (thrown.fix ?? '') : '');
-    }
-  }
-
   #addSlot(spec: SlotSpec): void {
-    const runner = new SlotRunner(spec, spec.start === 'demand' ? 'demand' : 'down', this.#policy(), this.#host());
+    const runner = new SlotRunner(spec, spec.start === 'demand' ? 'demand' : 'down', this.#settings.policy, this.#host());
     runner.lastReport = readEndReport(this.home.crash, spec.slot);
     this.slots.set(spec.slot, runner);
     if (spec.start !== 'gatewayState') return;
@@ -333,38 +301,24 @@ export class Supervisor {
     this.#gatewayRecords.set(spec.slot, createGatewayRecord({ path, home: this.home.root, version, code, log: this.log }));
   }
 
-  #policy(): RestartPolicy {
-    const { base_ms, max_ms, healthy_ms } = this.#loaded.config.supervisor?.restart ?? {};
-    return {
-      ...defaultPolicy,
-      ...(base_ms && { baseMs: base_ms }),
-      ...(max_ms && { maxMs: max_ms }),
-      ...(healthy_ms && { healthyMs: healthy_ms }),
-    };
-  }
-
   /** Which slots intent says are to run. */
   #reconcile(): SlotRunner[] {
     const intent: Intent = {
       only: this.#only,
-      mcpWanted: this.#mcpWanted(),
+      mcpWanted: this.#options.demo || this.#settings.hasMcpServers,
       gatewayWanted: (slot) => {
         const { start, problem } = this.#gatewayRecords.get(slot)!.reconcile(this.#options.bootstrap);
-        if (problem) this.#problem(`state:${slot}`, problem, `decide with \`agent start ${slot}\` or \`agent stop ${slot}\``);
+        if (problem) this.#problems.set(`state:${slot}`, problem, `decide with \`agent start ${slot}\` or \`agent stop ${slot}\``);
         return start;
       },
     };
     return [...this.slots.values()].filter(({ spec }) => isWanted(spec, intent));
   }
 
-  #mcpWanted(): boolean {
-    return this.#options.demo || Object.keys(this.#loaded.config.mcp_servers ?? {}).length > 0;
-  }
-
   #checkOrder(): void {
     this.#problems.delete('order');
     const [first] = orderProblems(this.#specs());
-    if (first) this.#problem('order', `services.${first.slot}: ${first.what}`, `correct services.${first.slot}.after in config.yaml`);
+    if (first) this.#problems.set('order', `services.${first.slot}: ${first.what}`, `correct services.${first.slot}.after in config.yaml`);
   }
 
   #specs(): SlotSpec[] {
@@ -439,7 +393,7 @@ export class Supervisor {
     if (
       runner.spec.kind === 'worker' &&
       runner.state === 'ready' &&
-      silentMs > (this.#loaded.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs)
+      silentMs > (this.#settings.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs)
     )
       runner.hung(silentMs);
   }
@@ -482,11 +436,6 @@ export class Supervisor {
     } catch (thrown) {
       this.log.error('slots.json was not written: a new supervisor could not take these workers over', errorFields(thrown));
     }
-  }
-
-  #problem(key: string, what: string, fix: string): void {
-    this.#problems.set(key, { what, fix });
-    this.log.warn(what, { fix });
   }
 
   // --- the end ---

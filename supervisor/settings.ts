@@ -1,0 +1,87 @@
+/**
+ * The configuration in force: config.yaml and .env as they are, or as they last were good. The files are
+ * the truth; watchers are hints, so asking whether something changed is cheap.
+ */
+import { isAgentError, messageOf } from '../base/errors.ts';
+import { errorFields, type Logger } from '../base/log.ts';
+import type { Redactor } from '../base/redact.ts';
+import { loadConfig, rememberGood, type LoadedConfig } from '../state/config/load.ts';
+import { readSecrets } from '../state/env.ts';
+import { stampOf } from '../state/fileStamp.ts';
+import { listProfiles, type Home } from '../state/home.ts';
+import type { Problems } from './problems.ts';
+import { defaultPolicy, type RestartPolicy } from './spec.ts';
+
+export class Settings {
+  #home: Home;
+  #loaded: LoadedConfig;
+  #stamp: string;
+
+  constructor(home: Home) {
+    this.#home = home;
+    this.#stamp = this.#stampNow();
+    this.#loaded = loadConfig(home);
+  }
+
+  get config(): LoadedConfig['config'] {
+    return this.#loaded.config;
+  }
+
+  /** Contract §4, as `supervisor.restart` changes it. */
+  get policy(): RestartPolicy {
+    const { base_ms, max_ms, healthy_ms } = this.config.supervisor?.restart ?? {};
+    return {
+      ...defaultPolicy,
+      ...(base_ms && { baseMs: base_ms }),
+      ...(max_ms && { maxMs: max_ms }),
+      ...(healthy_ms && { healthyMs: healthy_ms }),
+    };
+  }
+
+  get hasMcpServers(): boolean {
+    return Object.keys(this.config.mcp_servers ?? {}).length > 0;
+  }
+
+  /** True when a file is another one than that in force, or profiles came or went. */
+  isStale(): boolean {
+    return this.#stampNow() !== this.#stamp;
+  }
+
+  /** Reads the files again. */
+  renew(): void {
+    this.#stamp = this.#stampNow();
+    this.#loaded = loadConfig(this.#home);
+  }
+
+  /** Says what is wrong with them, keeps what is good, and hides what is secret. */
+  report(problems: Problems, log: Logger, redact: Redactor): void {
+    const { problem, unknown } = this.#loaded;
+    if (problem) {
+      const place = `${problem.path}:${problem.line}:${problem.column}`;
+      problems.set('config', `${place}: ${problem.message}; the last good configuration serves`, problem.fix);
+    } else {
+      problems.delete('config');
+      this.#remember(log);
+    }
+    for (const key of unknown) log.warn(`config.yaml: the key "${key}" is not known to this version; it is kept and ignored`);
+    try {
+      redact.learn(readSecrets(this.#home.env).values());
+      problems.delete('env');
+    } catch (thrown) {
+      problems.set('env', messageOf(thrown), isAgentError(thrown) ? (thrown.fix ?? '') : '');
+    }
+  }
+
+  #remember(log: Logger): void {
+    try {
+      rememberGood(this.#home);
+    } catch (thrown) {
+      log.warn('the good configuration could not be kept', errorFields(thrown));
+    }
+  }
+
+  #stampNow(): string {
+    const profiles = listProfiles(this.#home).map((name) => this.#home.profile(name));
+    return stampOf([this.#home, ...profiles].flatMap(({ config, env }) => [config, env]));
+  }
+}
