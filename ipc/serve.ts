@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { AgentError } from '../base/errors.ts';
+import { AgentError, isAgentError } from '../base/errors.ts';
 import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { sleep, within } from '../base/time.ts';
@@ -40,6 +40,11 @@ export interface SocketServer extends AsyncDisposable {
   readonly links: ReadonlySet<Link>;
   /** Refuses new connections, keeps the open ones. */
   stopListening(): void;
+  /**
+   * Puts the socket back when somebody removed or overwrote its file; open connections are not touched. True
+   * when that was needed. A living successor at the path is left alone.
+   */
+  mend(): Promise<boolean>;
 }
 
 /** Errors: ALREADY_RUNNING when a living process serves that path, HOME_UNUSABLE when it cannot be made. */
@@ -47,24 +52,39 @@ export async function serve(options: ServeOptions): Promise<SocketServer> {
   const links = new Set<Link>();
   /** Connected, but not yet with a hello. */
   const strangers = new Set<Link>();
-  const server = createServer((socket) => {
+  const accept = (socket: Socket) => {
     const connections = links.size + strangers.size;
     if (connections >= limits.ipc.connectionsMax + limits.ipc.refusalsMax) return void socket.destroy();
     const full = connections >= limits.ipc.connectionsMax;
     const link = greet(socket, { options, links, strangers, full });
     strangers.add(link);
     void link.closed.then(() => (links.delete(link), strangers.delete(link)));
-  });
-  const ownFile = await bindSocket(server, options.path, options.replace ? 'replace' : () => refuseIfAlive(options));
+  };
+  let server = createServer(accept);
+  let ownFile = await bindSocket(server, options.path, options.replace ? 'replace' : () => refuseIfAlive(options));
   const stopListening = () => {
     if (!server.listening) return;
     if (isSameFile(fileAt(options.path), ownFile)) rmSync(options.path, { force: true });
     server.close();
   };
+  const mend = async (): Promise<boolean> => {
+    if (!server.listening || isSameFile(fileAt(options.path), ownFile)) return false;
+    const next = createServer(accept);
+    try {
+      ownFile = await bindSocket(next, options.path, () => refuseIfAlive(options));
+    } catch (thrown) {
+      if (isAgentError(thrown) && thrown.code === 'ALREADY_RUNNING') return false;
+      throw thrown;
+    }
+    server.close();
+    server = next;
+    return true;
+  };
   return {
     path: options.path,
     links,
     stopListening,
+    mend: joined(mend),
     async [Symbol.asyncDispose]() {
       stopListening();
       for (const link of strangers) link.destroy();
@@ -74,6 +94,15 @@ export async function serve(options: ServeOptions): Promise<SocketServer> {
       await within(Promise.all(open.map((link) => link.closed)), { ms: CLOSE_MS, what: 'closing the connections' }).catch(() => {});
     },
   };
+}
+
+/** A second call while the first runs is the first. */
+function joined<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () =>
+    (running ??= run().finally(() => {
+      running = undefined;
+    }));
 }
 
 interface Greeting {

@@ -4,7 +4,7 @@
  * It does no worker's work, loads nothing heavy and imports no service.
  */
 import { join } from 'node:path';
-import { AgentError, isAgentError } from '../base/errors.ts';
+import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, formatLine, type Logger } from '../base/log.ts';
@@ -253,6 +253,19 @@ export class Supervisor {
     return this.#receipts.recent(slot, limit);
   }
 
+  /** Somebody may have cleaned up `run/`: the control socket comes back at the next pulse. */
+  async #mendSocket(): Promise<void> {
+    try {
+      if (await this.#server?.mend()) this.log.warn('the control socket was gone; it is there again');
+    } catch (thrown) {
+      this.#problems.set(
+        'socket',
+        `the control socket is gone and cannot be made again: ${messageOf(thrown)}`,
+        `check ${this.home.run.dir}`,
+      );
+    }
+  }
+
   /** A watcher is a hint and may miss something: what the files are now decides. */
   #look(): void {
     if (this.#settings.isStale()) this.reload();
@@ -373,6 +386,7 @@ export class Supervisor {
     this.#life.use(
       startPulse((nowMs) => {
         this.#look();
+        void this.#mendSocket();
         for (const runner of this.slots.values()) this.#checkPulse(runner, nowMs);
         this.#leaveWhenUnused(nowMs);
       }),

@@ -201,3 +201,31 @@ t.test('a silent connection does not hold its place for ever', async (t) => {
   const ms = await silence;
   t.ok(ms > limits.ipc.helloMs - 100 && ms < limits.ipc.helloMs + 2_000, `closed after ${Math.round(ms)} ms`);
 });
+
+t.test('a socket whose file was removed or overwritten is put back, and open connections go on', async (t) => {
+  await using socket = await testSocket();
+  using before = await socket.dial();
+  const damages: Record<string, () => void> = {
+    removed: () => rmSync(socket.path),
+    'a file in its place': () => (rmSync(socket.path), writeFileSync(socket.path, 'junk')),
+  };
+  for (const [name, damage] of Object.entries(damages)) {
+    damage();
+    t.equal(await socket.server.mend(), true, name);
+    using after = await socket.dial();
+    t.match(await after.call(echo, { text: name }), { text: name });
+    t.equal(await socket.server.mend(), false, 'nothing to mend');
+  }
+  t.match(await before.call(echo, { text: 'still here' }), { text: 'still here' });
+});
+
+t.test('a successor that took the path over is left alone, and the one before it leaves its file', async (t) => {
+  await using socket = await testSocket();
+  await using successor = await serve({ ...options(socket.path), nonce: 'successor', replace: true });
+  t.equal(await socket.server.mend(), false);
+  socket.server.stopListening();
+  t.ok(fileAt(socket.path));
+  using link = await socket.dial();
+  t.match(await link.call(echo, { text: 'x' }), { text: 'x' });
+  t.equal(successor.links.size, 1);
+});
