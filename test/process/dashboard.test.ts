@@ -88,7 +88,7 @@ t.test('a port that is taken: the message names the process that holds it, exit 
   holder.close();
 });
 
-t.test('an address that others can reach is refused as a configuration error that says what to do', async (t) => {
+t.test('lesson 38: an address that others can reach is refused as a configuration error that says what to do', async (t) => {
   using home = testHome({ 'config.yaml': 'dashboard: { host: 0.0.0.0, port: 0 }\n' });
   await using worker = await startWorker(home, 'dashboard', { ready: false });
   t.equal(await until('it ended', () => worker.child.exitCode), exitCodes.config);

@@ -100,7 +100,7 @@ t.test(
   },
 );
 
-t.test('records that do not prove anything adopt nothing and kill nobody', async (t) => {
+t.test('lesson 23: records that do not prove anything adopt nothing and kill nobody', async (t) => {
   using home = testHome();
   const stranger = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
   try {

@@ -297,3 +297,19 @@ t.test('tool calls whose ids repeat in the conversation get ids of their own', a
     ['call_0', 'call_2_0', 'call_2_1'],
   );
 });
+
+t.test('lesson 25: a store that is locked ends the turn as what it is; no model is asked because of it', async (t) => {
+  const { end, requests } = stage([[call('a'), finish('tool_calls')]], {
+    transcript: {
+      messages: () => [{ role: 'user', content: 'hi' }],
+      openAssistant: () => 1,
+      closeAssistant: () => {
+        throw new AgentError('STORE_BUSY', 'another process holds the store');
+      },
+      toolsStarting: () => {},
+      addToolResult: () => {},
+    },
+  });
+  await t.rejects(end, { code: 'STORE_BUSY' });
+  t.equal(requests.length, 1);
+});

@@ -28,7 +28,7 @@ const short = (decision: Decision): string => (decision.kind === 'delay' ? `dela
 
 const table: { name: string; given: End[]; want: string[] }[] = [
   {
-    name: 'ready for a second: replaced at once, five times in a minute, then parked',
+    name: 'lesson 2: ready for a second, then dead: replaced at once, five times in a minute, then parked',
     given: every(6, 2_000),
     want: ['now', 'now', 'now', 'now', 'now', 'park'],
   },

@@ -27,7 +27,7 @@ t.test('what the redactor learns: secret names and random values, not every word
   t.same(readSecrets(home.env, {}).values().toSorted(), ['9f86d081884c7d659a2f', 'simple']);
 });
 
-t.test('a child sees what it may: exact names, prefixes and suffixes', async (t) => {
+t.test('lesson 38: a child sees what it may: exact names, prefixes and suffixes', async (t) => {
   const env = { PATH: '/bin', LC_ALL: 'C', LCX: '', OPENAI_API_KEY: 'k', API_KEY_FILE: 'f', HOME: '/h', UNSET: undefined };
   t.same(filterEnv(env, ['PATH', 'LC_*', '*_API_KEY', 'UNSET']), { PATH: '/bin', LC_ALL: 'C', OPENAI_API_KEY: 'k' });
   t.same(

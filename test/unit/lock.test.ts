@@ -32,7 +32,7 @@ t.test('one holder at a time; the refusal names the holder; releasing leaves not
   t.same(readdirSync(place.dir), []);
 });
 
-t.test('a dead lock is cleared, whatever makes it dead', async (t) => {
+t.test('lesson 24: a dead lock is cleared, whatever makes it dead, our own pid included', async (t) => {
   const dead: Record<string, string> = {
     'a process that is gone': record({ pid: 2 ** 22 + 1 }),
     'a reused pid: another start time': record({ start_time: 1 }),
@@ -109,7 +109,7 @@ t.test('a change that throws releases the file; a directory that is not there is
   );
 });
 
-t.test('a process is known by boot, pid and start time; a zombie is dead, alone or in its group', async (t) => {
+t.test('lesson 23: a process is known by boot, pid and start time; a zombie is dead, alone or in its group', async (t) => {
   const parent = spawn('sh', ['-c', 'sleep 0.01 & exec sleep 30'], { detached: true, stdio: 'ignore' });
   const identity = identityOf(parent.pid!);
   t.match(identity, { pid: parent.pid!, start_time: Number, boot_id: bootId() });

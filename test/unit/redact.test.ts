@@ -3,7 +3,7 @@ import { createRedactor, SECRET_FIELD, SECRET_NAME } from '../../base/redact.ts'
 
 const MARK = '[redacted]';
 
-t.test('credentials of known shapes are recognised without knowing them', async (t) => {
+t.test('lesson 38: credentials of known shapes are recognised without knowing them', async (t) => {
   const table: [given: string, want: string][] = [
     ['key sk-proj-abcDEF1234567890abcd in use', `key ${MARK} in use`],
     ['ghp_0123456789abcdefghij0123', MARK],
