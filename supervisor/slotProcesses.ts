@@ -97,6 +97,11 @@ export class SlotProcesses {
     void this.serving?.killGroup();
   }
 
+  /** No more patience with any of them. */
+  killAll(): void {
+    for (const incarnation of [this.serving, this.successor, this.#former?.incarnation]) void incarnation?.killGroup();
+  }
+
   // --- a planned restart with two processes ---
 
   spawnSuccessor(handover: SlotSpec['handover']): Incarnation {

@@ -222,6 +222,11 @@ export class SlotRunner {
     this.#feed({ type: 'hung' });
   }
 
+  /** Second ctrl-C. */
+  killAll(): void {
+    this.#processes.killAll();
+  }
+
   /** Lets go without touching the process: the next supervisor takes it over. */
   release(): void {
     this.#cancelTimer?.();

@@ -219,7 +219,7 @@ export class Supervisor {
 
   /** Second ctrl-C: no more waiting for drains. */
   hurry(): void {
-    for (const runner of this.slots.values()) void runner.incarnation?.killGroup();
+    for (const runner of this.slots.values()) runner.killAll();
   }
 
   status(): Status {
@@ -243,10 +243,20 @@ export class Supervisor {
       paused: pause
         ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }
         : null,
-      problems: this.#problems.list(),
+      problems: [...this.#problems.list(), ...this.#outdated()],
       workers: [...this.slots.values()].map((runner) => workerStatus(runner, this.#samples.get(runner.spec.slot))),
       at: new Date().toISOString(),
     };
+  }
+
+  /** Taken over from a supervisor of another release: it works on, and says that it is another one. */
+  #outdated(): Status['problems'] {
+    const { code } = this.#options.release;
+    return [...this.slots.values()].flatMap(({ spec, incarnation }) =>
+      spec.kind === 'worker' && incarnation && incarnation.record.code !== code
+        ? [{ what: `${spec.slot} runs the code of another release (${incarnation.record.code})`, fix: `agent restart ${spec.slot}` }]
+        : [],
+    );
   }
 
   receipts(slot: string | undefined, limit: number): Receipt[] {
