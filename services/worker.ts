@@ -47,6 +47,8 @@ export interface WorkerContext {
   peer(slot: string): Client;
   /** Tells the supervisor something for `status`; merged over earlier facts. */
   reportFacts(facts: Record<string, unknown>): void;
+  /** Accepted work has moved a step: a worker that is busy without a step for long counts as livelocked. Costs nothing. */
+  progress(): void;
   /** Asks for the same end as `worker.stop`: drain, then exit 0. For on-demand workers that have run out of work. */
   leave(reason: string): void;
   /** Aborts when the worker is leaving, after the drain. */
@@ -108,6 +110,10 @@ interface Life {
   stopping: AbortController;
   supervisor: Link | undefined;
   facts: Record<string, unknown>;
+  /** Steps of accepted work. */
+  steps: number;
+  /** How late the last heartbeat was. */
+  lagMs: number;
   /** The worker's own way to `worker.stop`; set once the service is built. */
   stop: ((deadlineMs: number) => Promise<void>) | undefined;
 }
@@ -133,6 +139,8 @@ async function openLife(kind: string): Promise<Life> {
     stopping,
     supervisor: undefined,
     facts: {},
+    steps: 0,
+    lagMs: 0,
     stop: undefined,
   } as unknown as Life;
   const peers = new Map<string, Client>();
@@ -154,6 +162,9 @@ async function openLife(kind: string): Promise<Life> {
     reportFacts(more) {
       Object.assign(life.facts, more);
       life.supervisor?.notify(factsNotice, { facts: more });
+    },
+    progress() {
+      life.steps++;
     },
     leave(reason) {
       log.info(`leaving by itself: ${reason}`);
@@ -226,12 +237,12 @@ function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts
   return [
     handle(ping, () => ({ slot, pid: process.pid, uptime_ms: uptime() })),
     handle(drain, ({ deadline_ms }) => drainOnce(deadline_ms)),
-    handle(report, () => ({
+    handle(report, async () => ({
       slot,
       pid: process.pid,
       uptime_ms: uptime(),
       rss_bytes: process.memoryUsage.rss(),
-      loop_lag_ms: 0,
+      loop_lag_ms: Math.max(life.lagMs, await turnOfTheLoopMs()),
       active: service.active(),
       facts: { ...life.facts, ...service.facts?.() },
     })),
@@ -240,6 +251,13 @@ function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts
       return { stopping: true as const };
     }),
   ];
+}
+
+/** How long the loop takes to come round now. */
+async function turnOfTheLoopMs(): Promise<number> {
+  const startedAt = performance.now();
+  await new Promise((resolve) => setImmediate(resolve));
+  return Math.round(performance.now() - startedAt);
 }
 
 async function drainService(
@@ -283,9 +301,15 @@ async function keepSupervised(
         signal: context.signal,
       });
       const facts = { ...life.facts, ...service.facts?.() };
-      await link.call(attach, { slot: context.slot, pid: process.pid, nonce, code: context.release.code, facts });
+      const { heartbeat_ms = limits.worker.heartbeatMs } = await link.call(attach, {
+        slot: context.slot,
+        pid: process.pid,
+        nonce,
+        code: context.release.code,
+        facts,
+      });
       life.supervisor = link;
-      const stopBeating = startHeartbeat(link, service);
+      const stopBeating = startHeartbeat(life, link, service, heartbeat_ms);
       await link.closed;
       stopBeating();
       life.supervisor = undefined;
@@ -309,13 +333,24 @@ async function keepSupervised(
  * Beats at the same moments in every worker, so that the supervisor wakes once for all of them.
  * Answers how to stop.
  */
-function startHeartbeat(link: Link, service: WorkerService): () => void {
+function startHeartbeat(life: Life, link: Link, service: WorkerService, everyMs: number): () => void {
   let timer: NodeJS.Timeout;
+  let before = performance.eventLoopUtilization();
   const arm = () => {
-    const waitMs = untilBeatMs(Date.now(), limits.worker.heartbeatMs);
+    const waitMs = untilBeatMs(Date.now(), everyMs);
     const expectedAt = performance.now() + waitMs;
     timer = setTimeout(() => {
-      link.notify(heartbeat, { active: service.active().length, lag_ms: Math.max(0, Math.round(performance.now() - expectedAt)) });
+      life.lagMs = Math.max(0, Math.round(performance.now() - expectedAt));
+      const { utilization } = performance.eventLoopUtilization(before);
+      before = performance.eventLoopUtilization();
+      const active = service.active();
+      link.notify(heartbeat, {
+        active: active.length,
+        units: active.slice(0, limits.worker.unitsMax).map((name) => name.slice(0, limits.worker.unitNameMaxChars)),
+        lag_ms: life.lagMs,
+        progress: life.steps,
+        utilization: Math.round(utilization * 1_000) / 1_000,
+      });
       arm();
     }, waitMs).unref();
   };

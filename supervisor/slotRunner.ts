@@ -2,31 +2,46 @@
  * Runs one slot: feeds events to the table in `slot.ts`, carries its effects out on an Incarnation, and
  * answers commands with receipts. Everything it knows about the outside comes through `SlotHost`.
  */
+import { freemem, totalmem } from 'node:os';
 import { AgentError, messageOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { deferred, formatDuration, sleep, type Clock, type Deferred } from '../base/time.ts';
-import type { LastExit, Liveness, Receipt, SlotState } from '../ipc/contracts/supervisor.ts';
+import type { BlackBox, Evidence } from '../ipc/contracts/blackBox.ts';
+import type { LastExit, Liveness, Receipt, ResourceSample, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import type { End } from './backoff.ts';
+import { composeBox } from './blackBox.ts';
+import type { MemoryAtEnd } from './causes.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
-import { Incarnation, type ExitFacts, type IncarnationRecord } from './incarnation.ts';
+import { collectEvidence } from './evidence.ts';
+import { Incarnation, type EndWatch, type ExitFacts, type IncarnationRecord } from './incarnation.ts';
+import type { Beat, Bounds, Verdict } from './liveness.ts';
 import type { Output } from './output.ts';
 import { newSlot, nextSlot, type Effect, type Slot, type SlotEvent } from './slot.ts';
 import type { RestartPolicy, SlotSpec } from './spec.ts';
+import type { Trees } from './trees.ts';
+import { Vitals } from './vitals.ts';
 
 export interface SlotHost {
   clock: Clock;
   log: Logger;
   /** Content id of the code that new incarnations run. */
   code: string;
+  version: string;
+  trees: Trees;
+  /** Sees the end of processes of an earlier supervisor. */
+  adopted: EndWatch & { lookSoon(): void };
+  /** What was measured of a slot lately, oldest first. */
+  samples(slot: string): readonly ResourceSample[];
   /** Opens the pipe of this slot's output. */
   output(spec: SlotSpec): Output;
   /** Something that `status` shows has changed. */
   changed(slot: SlotRunner): void;
   /** Written before anybody may see the process as running. */
   recordsChanged(): void;
-  ended(report: EndReport): void;
+  /** Called once the replacement is on its way. */
+  ended(box: BlackBox): void;
   redact(text: string): string;
 }
 
@@ -59,8 +74,6 @@ export class SlotRunner {
   lastReport: EndReport | undefined;
   /** What the worker says about itself. */
   facts: Record<string, unknown> = {};
-  /** What its signs of life say, as last judged. */
-  liveness: Liveness = 'ok';
   incarnation: Incarnation | undefined;
   #slot: Slot;
   #host: SlotHost;
@@ -68,6 +81,10 @@ export class SlotRunner {
   #cancelTimer: (() => void) | undefined;
   #pending: Pending | undefined;
   #killedFor: string | undefined;
+  #vitals: Vitals;
+  /** What was seen of a hung incarnation; it is being killed. */
+  #evidence: Evidence | undefined;
+  #isCondemned = false;
   #readyWaiters = new Set<Deferred<void>>();
   #life = new AbortController();
 
@@ -76,6 +93,12 @@ export class SlotRunner {
     this.#host = host;
     this.#slot = newSlot(desired, policy);
     this.sinceMs = host.clock.now();
+    this.#vitals = new Vitals(host.clock.monotonic());
+  }
+
+  /** What its signs of life say, as last judged. */
+  get liveness(): Liveness {
+    return this.#vitals.word;
   }
 
   get state(): SlotState {
@@ -151,7 +174,7 @@ export class SlotRunner {
   /** Takes over a live process of an earlier supervisor. */
   adopt(record: IncarnationRecord): void {
     this.#openOutput();
-    this.incarnation = Incarnation.adopt(record, this.#life.signal);
+    this.incarnation = Incarnation.adopt(record, { trees: this.#host.trees, watch: this.#host.adopted, spec: this.spec });
     this.#follow(this.incarnation);
     this.#feed({ type: 'found', atMs: this.#now() });
   }
@@ -165,19 +188,25 @@ export class SlotRunner {
     if (this.state !== 'starting' && this.state !== 'ready' && this.state !== 'draining') return false;
     incarnation.link = link;
     incarnation.beatAtMs = this.#host.clock.monotonic();
+    this.#vitals.beat({ active: incarnation.activeWork }, incarnation.beatAtMs);
     this.facts = said.facts;
     void link.closed.then(() => {
       if (incarnation.link === link) incarnation.link = undefined;
+      if (incarnation.adopted) this.#host.adopted.lookSoon();
     });
     if (this.state === 'starting') this.readyMs = Math.round(this.#host.clock.monotonic() - incarnation.startedAtMs);
     this.#feed({ type: 'attached', atMs: this.#now() });
     return true;
   }
 
-  beat(link: Link, active: number): void {
-    if (this.incarnation?.link !== link) return;
-    this.incarnation.beatAtMs = this.#host.clock.monotonic();
-    this.incarnation.activeWork = active;
+  beat(link: Link, said: Beat & { units?: string[] | undefined; lag_ms: number }): void {
+    const incarnation = this.incarnation;
+    if (incarnation?.link !== link) return;
+    incarnation.beatAtMs = this.#host.clock.monotonic();
+    incarnation.activeWork = said.active;
+    incarnation.units = said.units ?? [];
+    incarnation.lagMs = said.lag_ms;
+    this.#vitals.beat(said, incarnation.beatAtMs);
   }
 
   say(link: Link, facts: Record<string, unknown>): void {
@@ -186,9 +215,33 @@ export class SlotRunner {
     this.#host.changed(this);
   }
 
-  /** No sign of life for too long: its group is killed, the end is handled like any other. */
-  hung(forMs: number): void {
-    this.#killedFor = `showed no sign of life for ${formatDuration(forMs)}`;
+  /** At every pulse: what its signs of life say. One that hangs for too long is killed, its end is handled like any other. */
+  check(nowMs: number, bounds: Bounds): void {
+    const incarnation = this.incarnation;
+    if (this.state !== 'ready' || !incarnation || this.spec.kind !== 'worker') return;
+    const before = this.liveness;
+    const verdict = this.#vitals.check(incarnation.pid, nowMs, bounds);
+    if (verdict.word !== before) {
+      this.#host.log.warn(`${this.spec.slot} is ${verdict.word}${verdict.why ? `: it ${verdict.why}` : ' again'}`, {
+        worker: this.spec.slot,
+      });
+      this.#host.changed(this);
+    }
+    if (verdict.kill && !this.#isCondemned) void this.#condemn(incarnation, verdict, bounds);
+  }
+
+  /** Evidence first, then the kill; unless it comes back to life meanwhile. */
+  async #condemn(incarnation: Incarnation, verdict: Verdict, bounds: Bounds): Promise<void> {
+    this.#isCondemned = true;
+    const lines = () => this.tail();
+    const evidence = await collectEvidence({ pid: incarnation.pid, verdict, lines, redact: this.#host.redact });
+    if (this.incarnation !== incarnation || this.state !== 'ready') return;
+    if (!this.#vitals.check(incarnation.pid, this.#host.clock.monotonic(), bounds).kill) {
+      this.#isCondemned = false;
+      return;
+    }
+    this.#evidence = evidence;
+    this.#killedFor = verdict.why;
     this.#feed({ type: 'hung' });
   }
 
@@ -239,7 +292,7 @@ export class SlotRunner {
         void this.#stopProcess(effect.drain);
         return;
       case 'killProcess':
-        void this.incarnation?.killGroup();
+        void (this.#evidence ? this.incarnation?.abort() : this.incarnation?.killGroup());
         return;
       case 'proveGone':
         void this.#proveGone();
@@ -263,7 +316,10 @@ export class SlotRunner {
     this.facts = {};
     this.readyMs = null;
     this.#killedFor = undefined;
-    this.incarnation = Incarnation.start(this.spec, { code: this.#host.code, outputFd: output.writeFd });
+    this.#evidence = undefined;
+    this.#isCondemned = false;
+    this.#vitals = new Vitals(this.#host.clock.monotonic());
+    this.incarnation = Incarnation.start(this.spec, { trees: this.#host.trees, code: this.#host.code, outputFd: output.writeFd });
     this.#host.recordsChanged();
     this.#host.log.info(`${this.spec.slot} started`, { worker: this.spec.slot, worker_pid: this.incarnation.pid });
     this.#follow(this.incarnation);
@@ -286,6 +342,7 @@ export class SlotRunner {
     const planned = phase === 'draining' || (this.desired === 'demand' && facts.code === 0);
     // Its last words may still be in the pipe; a worker that had served is not kept waiting for them.
     if (!planned && readyMs === undefined) await sleep(20);
+    const pending = this.#pending;
     const report = reportEnd({
       slot: this.spec.slot,
       pid: incarnation.pid,
@@ -295,18 +352,45 @@ export class SlotRunner {
       readyMs,
       activeWork: incarnation.activeWork,
       killedFor: this.#killedFor,
+      askedBy: pending && `${pending.action} by ${pending.actor}`,
+      memory: planned ? undefined : this.#memoryAtEnd(incarnation),
       tail: this.tail().map((line) => this.#host.redact(line)),
     });
-    if (!planned) this.#abnormal(report);
+    if (!planned) this.#abnormal(report, incarnation);
     const end: End = { atMs, livedMs, readyMs, code: facts.code, signature: report.last_exit.signature, permanent: report.permanent };
     this.#feed({ type: 'ended', end });
   }
 
-  #abnormal(report: EndReport): void {
+  #memoryAtEnd(incarnation: Incarnation): MemoryAtEnd {
+    return {
+      oomKills: incarnation.oomKills,
+      rssBytes: this.#host.samples(this.spec.slot).at(-1)?.rss_bytes,
+      hardBytes: this.spec.memoryHardBytes,
+      freeBytes: freemem(),
+      totalBytes: totalmem(),
+    };
+  }
+
+  #abnormal(report: EndReport, incarnation: Incarnation): void {
     this.lastReport = report;
     this.restarts++;
     this.#host.log.warn(report.last_exit.summary, { worker: this.spec.slot, ...report.last_exit, tail: report.tail.slice(-5) });
-    this.#host.ended(report);
+    const pending = this.#pending;
+    const parts = {
+      report,
+      units: incarnation.units,
+      askedBy: pending ? { action: pending.action, actor: pending.actor, cause: pending.cause } : null,
+      code: incarnation.record.code,
+      version: this.#host.version,
+      settings: this.spec.settings,
+      samples: this.#host.samples(this.spec.slot),
+      liveness: this.#vitals.history,
+      evidence: this.#evidence ?? null,
+      oomKills: incarnation.oomKills,
+      redact: this.#host.redact,
+    };
+    // The replacement does not wait for a disk.
+    setImmediate(() => this.#host.ended(composeBox(parts)));
   }
 
   async #stopProcess(graceful: boolean): Promise<void> {
@@ -325,6 +409,13 @@ export class SlotRunner {
   async #proveGone(): Promise<void> {
     const incarnation = this.incarnation;
     this.#gone(incarnation ? await incarnation.killGroup() : true);
+    // The replacement is on its way: it does not wait for a look at all processes.
+    if (incarnation && !(await incarnation.killStrays())) {
+      this.#host.log.error(`a process that ${this.spec.slot} started survives SIGKILL`, {
+        worker: this.spec.slot,
+        mark: incarnation.record.mark,
+      });
+    }
   }
 
   #gone(proved: boolean): void {

@@ -11,7 +11,7 @@ import { createLogger, errorFields, formatLine, type Logger } from '../base/log.
 import { LogFile } from '../base/logFile.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock, within } from '../base/time.ts';
-import type { Receipt, Status } from '../ipc/contracts/supervisor.ts';
+import type { Receipt, ResourceSample, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import { loadConfig, rememberGood, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets } from '../state/env.ts';
@@ -22,16 +22,19 @@ import { openLogSink } from '../state/logs.ts';
 import { readPause } from '../state/pause.ts';
 import { identityOf } from '../state/processIdentity.ts';
 import type { Release } from '../state/release.ts';
+import { AdoptedWatch } from './adopted.ts';
+import { readLastBox, saveBox } from './blackBox.ts';
 import { controlHandlers, controlNotices } from './control.ts';
-import { readEndReport, saveEndReport } from './endReport.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
-import { sweepGroup } from './incarnation.ts';
+import { sweepTree } from './incarnation.ts';
+import { boundsOf, type Bounds } from './liveness.ts';
 import { openOutput } from './output.ts';
 import { ReceiptBook } from './receipts.ts';
 import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
 import { createSnapshotWriter, workerStatus, type Sample } from './snapshot.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { defaultPolicy, type RestartPolicy, type SlotSpec } from './spec.ts';
+import { Trees } from './trees.ts';
 import { startPulse, startSampling, watchHome } from './watch.ts';
 
 export interface SupervisorOptions {
@@ -45,6 +48,8 @@ export interface SupervisorOptions {
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
+  /** Where cgroups are made; default: the supervisor's own place, null: nowhere. */
+  cgroupRoot?: string | null;
 }
 
 interface Problem {
@@ -95,6 +100,8 @@ export class Supervisor {
   readonly home: Home;
   readonly slots = new Map<string, SlotRunner>();
   readonly log: Logger;
+  /** After how much silence a worker is suspect and killed; of the configuration that the supervisor started with. */
+  readonly bounds: Bounds;
   /** Resolves when every worker is gone and the home is released. */
   readonly ended: Promise<void>;
   #options: SupervisorOptions;
@@ -106,6 +113,8 @@ export class Supervisor {
   #loaded: LoadedConfig;
   #redact = createRedactor();
   #samples = new Map<string, Sample>();
+  #trees: Trees;
+  #adoptedEnds: AdoptedWatch;
   #gatewayRecords = new Map<string, GatewayRecord>();
   #problems = new Map<string, Problem>();
   #adopted = 0;
@@ -137,6 +146,9 @@ export class Supervisor {
       () => this.status(),
       (thrown) => this.log.error('status.json was not written', errorFields(thrown)),
     );
+    this.bounds = boundsOf(this.#loaded.config.supervisor?.liveness);
+    this.#trees = new Trees({ home: options.home.root, ...(options.cgroupRoot === undefined ? {} : { cgroupRoot: options.cgroupRoot }) });
+    this.#adoptedEnds = this.#life.use(new AdoptedWatch());
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.ended = this.#endedAnswer.promise;
   }
@@ -146,7 +158,8 @@ export class Supervisor {
     this.#readSettings();
     for (const spec of this.#options.specs(this.#loaded.config)) this.#addSlot(spec);
     const wanted = this.#reconcile();
-    await Promise.all(found.leftovers.map(sweepGroup));
+    await Promise.all(found.leftovers.map((record) => sweepTree(record, this.#trees)));
+    await this.#sweepUnknown(found);
     this.#takeOver(found, wanted);
     return wanted;
   }
@@ -221,7 +234,7 @@ export class Supervisor {
 
   /** Second ctrl-C: no more waiting for drains. */
   hurry(): void {
-    for (const runner of this.slots.values()) void runner.incarnation?.killGroup();
+    for (const runner of this.slots.values()) void runner.incarnation?.killTree();
   }
 
   status(): Status {
@@ -283,7 +296,7 @@ export class Supervisor {
 
   #addSlot(spec: SlotSpec): void {
     const runner = new SlotRunner(spec, spec.start === 'demand' ? 'demand' : 'down', this.#policy(), this.#host());
-    runner.lastReport = readEndReport(this.home.crash, spec.slot);
+    runner.lastReport = readLastBox(this.home.crash, spec.slot);
     this.slots.set(spec.slot, runner);
     if (spec.start !== 'gatewayState') return;
     const { version, code } = this.#options.release;
@@ -315,13 +328,19 @@ export class Supervisor {
     });
   }
 
+  /** What carries a mark of this home but is on no record: its supervisor was killed before it could write it down. */
+  async #sweepUnknown({ alive }: FoundProcesses): Promise<void> {
+    const marks = await this.#trees.sweepHome(new Set(alive.flatMap(({ mark }) => mark ?? [])));
+    if (marks.length) this.log.warn('processes of an earlier supervisor that it had not recorded were ended', { marks });
+  }
+
   /** Re-adopts what is proved ours; what is not wanted any more is stopped in good order. */
   #takeOver({ alive }: FoundProcesses, wanted: SlotRunner[]): void {
     for (const record of alive) {
       const runner = this.slots.get(record.slot);
       if (!runner) {
         this.log.warn(`process ${record.pid} of the unknown slot ${record.slot} is ended`);
-        void sweepGroup(record);
+        void sweepTree(record, this.#trees);
         continue;
       }
       runner.adopt(record);
@@ -336,14 +355,24 @@ export class Supervisor {
       clock: systemClock,
       log: this.log,
       code: this.#options.release.code,
+      version: this.#options.release.version,
+      trees: this.#trees,
+      adopted: this.#adoptedEnds,
+      samples: (slot) => this.#samplesOf(slot),
       output: (spec) => this.#openOutput(spec),
       redact: this.#redact,
       changed: (runner) => this.#changed(runner),
       recordsChanged: () => this.#saveRecords(),
-      ended: (report) => {
-        if (!saveEndReport(this.home.crash, report)) this.log.error(`the report on the end of ${report.slot} could not be written`);
+      ended: (box) => {
+        if (!saveBox(this.home.crash, box)) this.log.error(`the report on the end of ${box.slot} could not be written`);
       },
     };
+  }
+
+  #samplesOf(slot: string): ResourceSample[] {
+    const last = this.#samples.get(slot);
+    if (!last) return [];
+    return [{ at: new Date().toISOString(), rss_bytes: last.rssBytes, cpu_percent: last.cpuPercent, lag_ms: null, fds: last.fds ?? null }];
   }
 
   #openOutput(spec: SlotSpec) {
@@ -364,9 +393,9 @@ export class Supervisor {
     this.#life.use(watchHome([this.home.estop, this.home.config], this.log, onFile));
     this.#life.use(
       startPulse((nowMs) => {
-        for (const runner of this.slots.values()) this.#checkPulse(runner, nowMs);
+        for (const runner of this.slots.values()) runner.check(nowMs, this.bounds);
         this.#leaveWhenUnused(nowMs);
-      }),
+      }, this.bounds.heartbeatMs),
     );
     this.#life.use(
       startSampling(
@@ -377,12 +406,6 @@ export class Supervisor {
         },
       ),
     );
-  }
-
-  #checkPulse(runner: SlotRunner, nowMs: number): void {
-    const silentMs = nowMs - (runner.incarnation?.beatAtMs ?? nowMs);
-    if (runner.state === 'ready' && silentMs > (this.#loaded.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs))
-      runner.hung(silentMs);
   }
 
   #unusedSinceMs = performance.now();

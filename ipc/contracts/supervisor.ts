@@ -190,7 +190,8 @@ export const down = method('supervisor.down', {
  */
 export const attach = method('worker.attach', {
   params: z.object({ slot: z.string(), pid: z.number(), nonce: z.string(), code: z.string(), facts: z.record(z.string(), z.unknown()) }),
-  result: z.object({}),
+  /** How often to send `worker.heartbeat`. */
+  result: z.object({ heartbeat_ms: z.number().optional() }),
 });
 
 /** Progress of the main loop. */
