@@ -79,6 +79,8 @@ export const limits = {
     abortMs: 1_000,
     /** House: a worker without any supervisor drains and leaves after this long. */
     orphanMs: 900_000,
+    /** A worker that saw the supervisor's socket change keeps dialling for this long. */
+    redialMs: 2_000,
     /** How long a new supervisor waits for a worker of the old one to report back. */
     adoptMs: 10_000,
     /** What only start-up needed is given back to the system this long after ready (measured: 4 to 9 MiB a worker). */
@@ -137,9 +139,9 @@ export const limits = {
     integrityCheckMaxBytes: 8 * MiB,
     /** A lock on a file that is read, changed and written back. */
     fileLockMs: 5_000,
-    /** Heartbeat of the owner of a home, for containers that share one; after `homeBeatStaleMs` without, the owner is gone. */
+    /** Heartbeat of the owner of a home, for containers that share one; after so many missed ones the owner is gone. */
     homeBeatMs: 10_000,
-    homeBeatStaleMs: 30_000,
+    homeBeatsMissed: 3,
     /** config.yaml larger than this is refused before parsing (5,000 lines take 0.45 s to parse). */
     configMaxBytes: 1 * MiB,
     /** Aliases expanded per document: stops a YAML bomb. */

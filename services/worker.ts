@@ -291,6 +291,7 @@ async function keepSupervised(
 ): Promise<void> {
   const { context } = life;
   let orphanedAt = performance.now();
+  let startingMs = 0;
   while (!context.signal.aborted) {
     try {
       const link = await dial(context.home.run.supervisorSocket, {
@@ -299,6 +300,7 @@ async function keepSupervised(
         code: context.release.code,
         handlers: own,
         signal: context.signal,
+        startingMs,
       });
       const facts = { ...life.facts, ...service.facts?.() };
       const { heartbeat_ms = limits.worker.heartbeatMs } = await link.call(attach, {
@@ -325,7 +327,8 @@ async function keepSupervised(
       context.log.error('no supervisor for 15 minutes: leaving');
       return void stopOnce(limits.worker.drainMs);
     }
-    await supervisorSocketAppears(context);
+    // The name changes when the old socket is removed, too: the new one is some milliseconds away then.
+    startingMs = (await supervisorSocketChanges(context)) ? limits.worker.redialMs : 0;
   }
 }
 
@@ -358,18 +361,24 @@ function startHeartbeat(life: Life, link: Link, service: WorkerService, everyMs:
   return () => clearTimeout(timer);
 }
 
-/** Waits for a change in `run/` (a wake-up, not a poll), at most five seconds. */
-async function supervisorSocketAppears(context: WorkerContext): Promise<void> {
-  const seen = Promise.withResolvers<void>();
+/** Waits for a change in `run/` (a wake-up, not a poll), at most five seconds; true when there was one. */
+async function supervisorSocketChanges(context: WorkerContext): Promise<boolean> {
+  const seen = Promise.withResolvers<boolean>();
   try {
     const watcher = watch(context.home.run.dir, { persistent: false }, (_event, name) => {
-      if (name === 'supervisor.sock') seen.resolve();
+      if (name === 'supervisor.sock') seen.resolve(true);
     });
     watcher.on('error', () => {});
-    await Promise.race([seen.promise, sleep(5_000, context.signal).catch(() => {})]);
+    const over = sleep(5_000, context.signal).then(
+      () => false,
+      () => false,
+    );
+    const changed = await Promise.race([seen.promise, over]);
     watcher.close();
+    return changed;
   } catch {
     await sleep(1_000, context.signal).catch(() => {});
+    return false;
   }
 }
 

@@ -48,6 +48,8 @@ export interface SupervisorOptions {
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
+  /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
+  homeBeatMs?: number;
   /** Where cgroups are made; default: the supervisor's own place, null: nowhere. */
   cgroupRoot?: string | null;
 }
@@ -62,7 +64,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const { home } = options;
   prepareHome(home);
   await using failed = new AsyncDisposableStack();
-  const lock = failed.use(await takeHome(home));
+  const lock = failed.use(await takeHome(home, options.homeBeatMs));
   const token = ensureToken(home);
   const supervisor = new Supervisor(options, token, lock);
   // Slots stand before the socket does: a worker of an earlier supervisor reports the moment it appears.
@@ -83,9 +85,9 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
 }
 
 /** One supervisor a home: the lock first, then the socket, then the first spawn (lessons 27). */
-async function takeHome(home: Home): Promise<HeldLock> {
+async function takeHome(home: Home, beatMs: number | undefined): Promise<HeldLock> {
   try {
-    return await acquireHomeLock(home.run.supervisorLock, 'the supervisor');
+    return await acquireHomeLock(home.run.supervisorLock, 'the supervisor', beatMs);
   } catch (thrown) {
     if (!isAgentError(thrown) || thrown.code !== 'LOCK_HELD') throw thrown;
     throw new AgentError('ALREADY_RUNNING', `a supervisor (process ${String(thrown.facts?.pid)}) already runs on ${home.root}`, {
