@@ -18,7 +18,7 @@ export async function acquireHomeLock(path: string, holder: string, beatMs: numb
     // With the lock proved ours, a heartbeat that is still there is that of a dead owner.
     rmSync(beatOf(path), { recursive: true, force: true });
     writeFileSync(namespaceOf(path), `${pidNamespace()}\n`, { mode: 0o600 });
-    const stop = await lockfile.lock(path, {
+    await lockfile.lock(path, {
       lockfilePath: beatOf(path),
       realpath: false,
       stale: beatMs * limits.state.homeBeatsMissed,
@@ -29,7 +29,7 @@ export async function acquireHomeLock(path: string, holder: string, beatMs: numb
     return {
       record: lock.record,
       [Symbol.dispose]() {
-        void stop().catch(() => {});
+        stopBeating(path);
         rmSync(namespaceOf(path), { force: true });
         lock[Symbol.dispose]();
       },
@@ -57,6 +57,15 @@ async function refuseIfBeatingElsewhere(path: string, beatMs: number): Promise<v
       fix: 'give each container a home of its own',
     },
   );
+}
+
+/** At once: a next owner in this process must not have its beat removed by the end of this one. */
+function stopBeating(path: string): void {
+  try {
+    lockfile.unlockSync(path, { lockfilePath: beatOf(path), realpath: false });
+  } catch {
+    // removed by hand
+  }
 }
 
 /** Looks for one and a half intervals; answers as soon as it is there. */

@@ -1,11 +1,13 @@
 /** What is kept of a hung worker before it is killed: where its loop stands, what it holds, who is with it. */
 import type { Evidence } from '../ipc/contracts/blackBox.ts';
 import type { Verdict } from './liveness.ts';
-import { askMainStack, type MainStack } from './mainStack.ts';
+import { askMainStack, noStack } from './mainStack.ts';
 import { processFacts } from './procFacts.ts';
 
 export interface Suspect {
   pid: number;
+  /** It was started so that its main thread can be asked where it stands. */
+  answers: boolean;
   verdict: Verdict;
   /** The last raw lines that it printed. */
   lines: () => string[];
@@ -13,15 +15,14 @@ export interface Suspect {
 }
 
 /** Takes at most `limits.supervisor.evidenceMs`; never throws. */
-export async function collectEvidence({ pid, verdict, lines, redact }: Suspect): Promise<Evidence> {
+export async function collectEvidence({ pid, answers, verdict, lines, redact }: Suspect): Promise<Evidence> {
   const facts = processFacts(pid);
-  // A stopped process answers nobody until it goes on.
-  const main: MainStack =
-    verdict.word === 'stopped' ? { stack: [], note: 'a stopped process cannot be asked', resources: null } : await askMainStack(pid, lines);
+  const mute =
+    verdict.word === 'stopped' ? 'a stopped process cannot be asked' : answers ? undefined : 'this process cannot be asked for its stack';
+  const main = mute ? noStack(mute) : await askMainStack(pid, lines);
   return {
     at: new Date().toISOString(),
-    word: verdict.word,
-    why: verdict.why,
+    ...sharper(verdict, main.isInNativeCode, facts?.group[0]?.command),
     stack: main.stack,
     stack_note: main.note,
     resources: main.resources,
@@ -31,4 +32,11 @@ export async function collectEvidence({ pid, verdict, lines, redact }: Suspect):
       group: facts.group.map((member) => ({ ...member, command: redact(member.command) })),
     },
   };
+}
+
+/** From outside a synchronous wait for a child looks like rest: who could answer and who could not tells them apart. */
+function sharper({ word, why }: Verdict, isInNativeCode: boolean, child: string | undefined): Pick<Evidence, 'word' | 'why'> {
+  if (word !== 'silent' || !isInNativeCode) return { word, why };
+  const whom = child ? `, perhaps for ${child.slice(0, 80)}` : '';
+  return { word: 'blocked', why: `blocked its main loop: it stood in native code${whom}, and ${why}` };
 }

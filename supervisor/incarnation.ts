@@ -30,6 +30,8 @@ export interface IncarnationRecord extends ProcessIdentity {
   spawned_at: string;
   /** In the environment of everything it starts; absent in records of earlier versions. */
   mark?: string | undefined;
+  /** Started so that Node's watchdog thread tells where its main thread stands. */
+  watchdog?: boolean | undefined;
   /** Directory of its cgroup, where it has one. */
   cgroup?: string | undefined;
 }
@@ -119,7 +121,9 @@ export class Incarnation {
   static start(spec: SlotSpec, { trees, code, outputFd, listeners = [], env = {} }: StartParts): Incarnation {
     const nonce = hexId(32);
     const mark = trees.newMark(spec.slot);
-    const [file, ...args] = spec.kind === 'worker' ? answeringToItsWatchdog(spec.command) : spec.command;
+    const [file, ...words] = spec.command;
+    const isOurs = spec.kind === 'worker' && file === process.execPath;
+    const args = isOurs ? [...WATCHDOG_FLAGS, ...words] : words;
     const exited = deferred<ExitFacts>();
     // Not execa: 200 of these have to start within the budget (ADR 0018).
     const child = spawn(file, args, {
@@ -139,6 +143,7 @@ export class Incarnation {
       code,
       spawned_at: new Date().toISOString(),
       mark,
+      ...(isOurs ? { watchdog: true } : {}),
       ...(cgroup ? { cgroup: cgroup.path } : {}),
     };
     const incarnation = new Incarnation({ record, exited: exited.promise, adopted: false, trees, cgroup });
@@ -228,14 +233,6 @@ export class Incarnation {
       return false;
     }
   }
-}
-
-/**
- * Node's own watchdog thread answers SIGUSR1 with a debugger's address, even while an endless loop runs: that is
- * where the stack of a blocked loop comes from. The address is said on stderr alone, which only we read.
- */
-function answeringToItsWatchdog([file, ...args]: SlotSpec['command']): readonly [string, ...string[]] {
-  return file === process.execPath ? [file, ...WATCHDOG_FLAGS, ...args] : [file, ...args];
 }
 
 /** `http=3,webhook=4`: which inherited descriptor is which listener. */

@@ -3,7 +3,7 @@
  * debugger on a free port of 127.0.0.1, even while JavaScript never comes back to its events. The address
  * holds a random id that is said on the worker's stderr alone. Costs a healthy worker nothing (ADR 0023).
  */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type WebSocketClient from 'ws';
 import { limits } from '../base/limits.ts';
 import { sleep, within } from '../base/time.ts';
@@ -23,51 +23,40 @@ export interface MainStack {
   /** Why there is no stack. */
   note: string | null;
   resources: Record<string, number> | null;
+  /** Its watchdog thread answered and its main thread did not: it stands in native code. */
+  isInNativeCode: boolean;
 }
 
-const nothing = (note: string): MainStack => ({ stack: [], note, resources: null });
+export const noStack = (note: string, isInNativeCode = false): MainStack => ({ stack: [], note, resources: null, isInNativeCode });
 
 /**
- * Pauses the main thread for some milliseconds, reads its call frames and handles, lets it go on. Bounded.
+ * Pauses the main thread for some milliseconds, reads its call frames and handles, lets it go on. Bounded. Only for
+ * a process started with the flags: any other would be ended by the signal, or tell its address to everybody.
  * `lines` are the last raw lines that the process printed.
  */
 export async function askMainStack(pid: number, lines: () => string[], ms: number = limits.supervisor.evidenceMs): Promise<MainStack> {
-  if (!canBeAsked(pid)) return nothing('this process was not started by a supervisor that can ask for its stack');
   const before = watchdogSteps(pid);
   try {
     process.kill(pid, 'SIGUSR1');
   } catch {
-    return nothing('the process is gone');
+    return noStack('the process is gone');
   }
   const deadlineMs = performance.now() + ms;
   const address = await addressIn(lines, deadlineMs);
   if (address === undefined) {
-    return nothing(
-      watchdogSteps(pid) === before
-        ? 'its watchdog thread did not answer either: the whole process stands still'
-        : 'its watchdog thread answered, its main thread did not: it waits in native code (a synchronous child process, a lock, a slow disk), not in JavaScript',
-    );
+    return watchdogSteps(pid) === before
+      ? noStack('its watchdog thread did not answer either: the whole process stands still')
+      : noStack('its watchdog thread answered, its main thread did not: it stands in native code, not in JavaScript', true);
   }
   try {
     return await within(readStack(address), { ms: Math.max(100, deadlineMs - performance.now()), what: 'the stack' });
   } catch (thrown) {
-    return nothing(`its debugger did not tell: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
-  }
-}
-
-/** Only a process started with the flags: any other would be ended by the signal, or tell its address to everybody. */
-function canBeAsked(pid: number): boolean {
-  if (process.platform !== 'linux') return true;
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(WATCHDOG_FLAGS[0]);
-  } catch {
-    return false;
+    return noStack(`its debugger did not tell: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
 }
 
 /** How often Node's thread for signals has run: it does so for our signal, unless the process is frozen. */
 function watchdogSteps(pid: number): number | undefined {
-  const { readdirSync } = process.getBuiltinModule('node:fs');
   try {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
       const status = readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1');
@@ -93,14 +82,13 @@ async function addressIn(lines: () => string[], deadlineMs: number): Promise<str
 interface CallFrame {
   callFrameId: string;
   functionName: string;
-  url: string;
-  location: { lineNumber: number; columnNumber?: number };
+  location: { scriptId: string; lineNumber: number; columnNumber?: number };
 }
 
 interface Message {
   id?: number;
   method?: string;
-  params?: { callFrames?: CallFrame[] };
+  params?: { callFrames?: CallFrame[]; scriptId?: string; url?: string };
   result?: { result?: { value?: unknown } };
 }
 
@@ -119,6 +107,7 @@ function converse(socket: WebSocketClient): Promise<MainStack> {
   return new Promise((resolve, reject) => {
     let lastId = 0;
     let frames: CallFrame[] | undefined;
+    const urls = new Map<string, string>();
     let asked: number | undefined;
     let nudge: NodeJS.Timeout | undefined;
     const send = (method: string, params: object = {}): number => {
@@ -138,7 +127,9 @@ function converse(socket: WebSocketClient): Promise<MainStack> {
     });
     socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as Message;
-      if (message.method === 'Debugger.paused' && !frames) {
+      if (message.method === 'Debugger.scriptParsed') {
+        urls.set(message.params!.scriptId!, message.params!.url!);
+      } else if (message.method === 'Debugger.paused' && !frames) {
         frames = message.params?.callFrames ?? [];
         asked = send('Debugger.evaluateOnCallFrame', {
           callFrameId: frames[0]?.callFrameId,
@@ -147,7 +138,12 @@ function converse(socket: WebSocketClient): Promise<MainStack> {
         });
       } else if (asked !== undefined && message.id === asked) {
         send('Debugger.resume');
-        resolve({ stack: framesOf(frames!), note: null, resources: counted(message.result?.result?.value) });
+        resolve({
+          stack: framesOf(frames!, urls),
+          note: null,
+          resources: counted(message.result?.result?.value),
+          isInNativeCode: false,
+        });
       }
     });
   });
@@ -158,10 +154,10 @@ const NUDGE_MS = 300;
 /** Should the worker come back to life after all, nobody needs its debugger any more. */
 const CLOSE_LATER = `setTimeout(() => process.getBuiltinModule('node:inspector').close(), 100).unref()`;
 
-function framesOf(frames: CallFrame[]): StackFrame[] {
-  return frames.slice(0, limits.supervisor.evidenceFramesMax).map(({ functionName, url, location }) => ({
+function framesOf(frames: CallFrame[], urls: Map<string, string>): StackFrame[] {
+  return frames.slice(0, limits.supervisor.evidenceFramesMax).map(({ functionName, location }) => ({
     function: functionName || '(anonymous)',
-    at: `${url.replace(/^file:\/\//, '')}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`,
+    at: `${(urls.get(location.scriptId) ?? '').replace(/^file:\/\//, '')}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`,
   }));
 }
 

@@ -20,6 +20,7 @@ const RecordFile = z.object({
       code: z.string(),
       spawned_at: z.string(),
       mark: z.string().optional(),
+      watchdog: z.boolean().optional(),
       cgroup: z.string().optional(),
     }),
   ),

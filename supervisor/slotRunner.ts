@@ -234,14 +234,20 @@ export class SlotRunner {
   async #condemn(incarnation: Incarnation, verdict: Verdict, bounds: Bounds): Promise<void> {
     this.#isCondemned = true;
     const lines = () => this.tail();
-    const evidence = await collectEvidence({ pid: incarnation.pid, verdict, lines, redact: this.#host.redact });
+    const evidence = await collectEvidence({
+      pid: incarnation.pid,
+      answers: incarnation.record.watchdog === true,
+      verdict,
+      lines,
+      redact: this.#host.redact,
+    });
     if (this.incarnation !== incarnation || this.state !== 'ready') return;
     if (!this.#vitals.check(incarnation.pid, this.#host.clock.monotonic(), bounds).kill) {
       this.#isCondemned = false;
       return;
     }
     this.#evidence = evidence;
-    this.#killedFor = verdict.why;
+    this.#killedFor = evidence.why;
     this.#feed({ type: 'hung' });
   }
 

@@ -28,6 +28,7 @@ import { controlHandlers, controlNotices } from './control.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
 import { sweepTree } from './incarnation.ts';
 import { boundsOf, type Bounds } from './liveness.ts';
+import { isDebuggerTalk } from './mainStack.ts';
 import { openOutput } from './output.ts';
 import { ReceiptBook } from './receipts.ts';
 import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
@@ -380,7 +381,7 @@ export class Supervisor {
   #openOutput(spec: SlotSpec) {
     const file = new LogFile(spec.logFile, { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1, shared: true });
     return openOutput(join(this.home.run.dir, `${spec.slot}.out`), (line) => {
-      if (line.trim()) file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
+      if (line.trim() && !isDebuggerTalk(line)) file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
     });
   }
 

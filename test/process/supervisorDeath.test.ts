@@ -91,7 +91,10 @@ t.test(
     );
     const ended = once(inside, 'exit');
     await once(inside.stdout, 'data');
-    await t.rejects(superviseFixtures(home, [], { homeBeatMs: 1_000 }), { code: 'ALREADY_RUNNING', fix: 'give each container a home of its own' });
+    await t.rejects(superviseFixtures(home, [], { homeBeatMs: 1_000 }), {
+      code: 'ALREADY_RUNNING',
+      fix: 'give each container a home of its own',
+    });
     inside.kill('SIGKILL');
     await ended;
     // Its last beat is still fresh; that no next one comes proves that it is gone.
