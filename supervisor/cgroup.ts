@@ -18,11 +18,17 @@ export class Cgroup {
   }
 
   /**
-   * Puts a process in. Written by a thread of the pool: the kernel makes the first move in a while wait for
-   * all its CPUs (measured: 32 ms, then 0.1). What the child forks before that stays outside; marks find it.
+   * Puts a process in, with the children it may have by then. Written by a thread of the pool: the kernel makes
+   * the first move in a while wait for all its CPUs (measured: 32 ms, then 0.1). A grandchild whose parent ended
+   * before that stays outside; its mark finds it.
    */
   add(pid: number): void {
-    this.#attached = new Promise((resolve) => writeFile(join(this.path, 'cgroup.procs'), String(pid), () => resolve()));
+    this.#attached = this.#move(pid);
+  }
+
+  async #move(pid: number): Promise<void> {
+    await new Promise<void>((resolve) => writeFile(join(this.path, 'cgroup.procs'), String(pid), () => resolve()));
+    await Promise.all(childrenOf(pid).map((child) => this.#move(child)));
   }
 
   get isEmpty(): boolean {
@@ -70,6 +76,14 @@ export class Cgroup {
     } catch {
       return '';
     }
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
   }
 }
 

@@ -381,7 +381,8 @@ export class Supervisor {
   #openOutput(spec: SlotSpec) {
     const file = new LogFile(spec.logFile, { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1, shared: true });
     return openOutput(join(this.home.run.dir, `${spec.slot}.out`), (line) => {
-      if (line.trim() && !isDebuggerTalk(line)) file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
+      if (line.trim() && !isDebuggerTalk(line))
+        file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
     });
   }
 

@@ -1,7 +1,7 @@
 /** Everything that descends from a worker dies with it, by each mechanism that the machine has. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { INCARNATION_VARIABLE } from '../../base/envFilter.ts';
@@ -18,6 +18,7 @@ import { projectRoot } from '../harness/worker.ts';
 
 t.setTimeout(60_000);
 
+const devNull = openSync('/dev/null', 'w');
 const ask = { actor: 'test', cause: 'test', drain: true };
 const isGone = (pid: number): boolean => startTimeOf(pid) === undefined;
 
@@ -41,7 +42,7 @@ function family(home: TestHome, more: Partial<SlotSpec> = {}): { slot: SlotSpec;
 t.test('a signal to the group alone leaves a grandchild with a session of its own behind; its mark finds it', async (t) => {
   using home = testHome();
   const { slot, grandchild } = family(home);
-  const incarnation = Incarnation.start(slot, { trees: new Trees({ home: home.root, cgroupRoot: null }), code: 'test', outputFd: 2 });
+  const incarnation = Incarnation.start(slot, { trees: new Trees({ home: home.root, cgroupRoot: null }), code: 'test', outputFd: devNull });
   const pid = await grandchild();
   t.equal(await incarnation.killGroup(), true);
   t.notOk(groupAlive(incarnation.pid));
@@ -56,10 +57,11 @@ t.test('a cgroup holds it as well, and its directory goes with it', { skip: with
   const trees = new Trees({ home: home.root, cgroupRoot: cgroups.root });
   t.equal(trees.hasCgroups, true);
   const { slot, grandchild } = family(home);
-  const incarnation = Incarnation.start(slot, { trees, code: 'test', outputFd: 2 });
+  const incarnation = Incarnation.start(slot, { trees, code: 'test', outputFd: devNull });
   const pid = await grandchild();
   t.same(cgroups.groups(), [incarnation.record.mark]);
-  t.match(readFileSync(join(incarnation.cgroup!.path, 'cgroup.procs'), 'utf8'), new RegExp(`^${pid}$`, 'm'));
+  const inside = () => readFileSync(join(incarnation.cgroup!.path, 'cgroup.procs'), 'utf8').split('\n').map(Number);
+  await until('it is held', () => inside().includes(pid));
   t.equal(await incarnation.killGroup(), true);
   t.ok(isGone(pid), 'without a look at marks');
   t.same(cgroups.groups(), []);
