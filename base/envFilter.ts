@@ -1,8 +1,14 @@
 /** Allow-listed environments: a child sees the names it needs and nothing else. */
 
-/** Keeps variables that match a name, `PREFIX*` or `*SUFFIX`. */
+/**
+ * Names the incarnation that a process descends from. It passes every filter, so that whatever a worker starts, in
+ * whatever session, is found and ended with it. Not a secret: it opens nothing.
+ */
+export const INCARNATION_VARIABLE = 'AGENT_INCARNATION';
+
+/** Keeps variables that match a name, `PREFIX*` or `*SUFFIX`, and the mark of the incarnation. */
 export function filterEnv(env: NodeJS.ProcessEnv, allowed: readonly string[]): Record<string, string> {
-  const exact = new Set(allowed.filter((name) => !name.includes('*')));
+  const exact = new Set([...allowed.filter((name) => !name.includes('*')), INCARNATION_VARIABLE]);
   const prefixes = allowed.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   const suffixes = allowed.filter((name) => name.startsWith('*')).map((name) => name.slice(1));
   const kept: Record<string, string> = {};

@@ -65,11 +65,22 @@ export const limits = {
     killMs: 5_000,
     /** A sign of life this often: six workers cost under 10 ms of CPU a minute at this rate. */
     heartbeatMs: 5_000,
+    /** More often only where `supervisor.liveness.suspect_ms` asks for it. */
+    heartbeatMinMs: 100,
     /** Contract §4, Liveness. */
     suspectMs: 10_000,
     hungMs: 30_000,
+    /** Share of an interval above which a loop that makes no progress counts as spinning. */
+    busyShare: 0.95,
+    /** Names of units of work said with a heartbeat. */
+    unitsMax: 20,
+    unitNameMaxChars: 120,
+    /** From SIGABRT to SIGKILL of a hung worker: a core dump, where somebody wants one, takes a while. */
+    abortMs: 1_000,
     /** House: a worker without any supervisor drains and leaves after this long. */
     orphanMs: 900_000,
+    /** A worker that saw the supervisor's socket change keeps dialling for this long. */
+    redialMs: 2_000,
     /** How long a new supervisor waits for a worker of the old one to report back. */
     adoptMs: 10_000,
     /** What only start-up needed is given back to the system this long after ready (measured: 4 to 9 MiB a worker). */
@@ -102,6 +113,27 @@ export const limits = {
     lastWordsMs: 20,
     /** `agent up` waits this long for every wanted slot. */
     upMs: 60_000,
+    /** Evidence of a hung worker: from asking for the stack of its loop to going on without it (measured: 110 ms). */
+    evidenceMs: 2_000,
+    evidenceFramesMax: 30,
+    evidenceFilesMax: 50,
+    evidenceThreadsMax: 40,
+    evidenceChildrenMax: 40,
+    /** `ps` on systems without /proc. */
+    psMs: 3_000,
+    /** Pause between two looks at all processes for strays: 200 slots that stop at once share a few looks (measured: 6 ms each for 500 processes). */
+    strayLookMs: 5,
+    /** An adopted process is looked at this often; its closed connection is heard at once. */
+    adoptedLookMs: 1_000,
+    /** Black boxes kept for a slot, and the size of one and of all together. */
+    boxesPerSlotMax: 10,
+    boxMaxBytes: 256 * KiB,
+    boxesMaxBytes: 16 * MiB,
+    /** Resources in a black box: the minutes before the end. */
+    boxSamplesMs: 600_000,
+    boxSamplesMax: 120,
+    /** Changes of the liveness word kept per incarnation. */
+    livenessHistoryMax: 20,
   },
   logs: {
     /** Contract §7: 5 MB × 3 each. */
@@ -122,9 +154,9 @@ export const limits = {
     integrityCheckMaxBytes: 8 * MiB,
     /** A lock on a file that is read, changed and written back. */
     fileLockMs: 5_000,
-    /** Heartbeat of the owner of a home, for containers that share one; after `homeBeatStaleMs` without, the owner is gone. */
+    /** Heartbeat of the owner of a home, for containers that share one; after so many missed ones the owner is gone. */
     homeBeatMs: 10_000,
-    homeBeatStaleMs: 30_000,
+    homeBeatsMissed: 3,
     /** config.yaml larger than this is refused before parsing (5,000 lines take 0.45 s to parse). */
     configMaxBytes: 1 * MiB,
     /** Aliases expanded per document: stops a YAML bomb. */

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Link } from '../ipc/link.ts';
@@ -35,7 +36,8 @@ async function launch(home: Home, options: LaunchOptions): Promise<Link> {
     cwd: home.root,
     detached: true,
     stdio: ['ignore', 'ignore', stderr],
-    env: { ...process.env, AGENT_HOME: home.root },
+    // Started from a tool of a worker, it must not be ended with that worker.
+    env: { ...process.env, AGENT_HOME: home.root, [INCARNATION_VARIABLE]: undefined },
   });
   closeSync(stderr);
   const ended = new AbortController();

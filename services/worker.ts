@@ -48,6 +48,8 @@ export interface WorkerContext {
   peer(slot: string): Client;
   /** Tells the supervisor something for `status`; merged over earlier facts. */
   reportFacts(facts: Record<string, unknown>): void;
+  /** Accepted work has moved a step: a worker that is busy without a step for long counts as livelocked. Costs nothing. */
+  progress(): void;
   /** Asks for the same end as `worker.stop`: drain, then exit 0. For on-demand workers that have run out of work. */
   leave(reason: string): void;
   /** Aborts when the worker is leaving, after the drain. */
@@ -111,6 +113,10 @@ interface Life {
   stopping: AbortController;
   supervisor: Link | undefined;
   facts: Record<string, unknown>;
+  /** Steps of accepted work. */
+  steps: number;
+  /** How late the last heartbeat was. */
+  lagMs: number;
   /** The worker's own way to `worker.stop`; set once the service is built. */
   stop: ((deadlineMs: number) => Promise<void>) | undefined;
 }
@@ -136,6 +142,8 @@ async function openLife(kind: string): Promise<Life> {
     stopping,
     supervisor: undefined,
     facts: {},
+    steps: 0,
+    lagMs: 0,
     stop: undefined,
   } as unknown as Life;
   const peers = new Map<string, Client>();
@@ -157,6 +165,9 @@ async function openLife(kind: string): Promise<Life> {
     reportFacts(more) {
       Object.assign(life.facts, more);
       life.supervisor?.notify(factsNotice, { facts: more });
+    },
+    progress() {
+      life.steps++;
     },
     leave(reason) {
       log.info(`leaving by itself: ${reason}`);
@@ -230,12 +241,12 @@ function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts
   return [
     handle(ping, () => ({ slot, pid: process.pid, uptime_ms: uptime() })),
     handle(drain, ({ deadline_ms }) => drainOnce(deadline_ms)),
-    handle(report, () => ({
+    handle(report, async () => ({
       slot,
       pid: process.pid,
       uptime_ms: uptime(),
       rss_bytes: process.memoryUsage.rss(),
-      loop_lag_ms: 0,
+      loop_lag_ms: Math.max(life.lagMs, await turnOfTheLoopMs()),
       active: service.active(),
       facts: { ...life.facts, ...service.facts?.() },
     })),
@@ -244,6 +255,13 @@ function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts
       return { stopping: true as const };
     }),
   ];
+}
+
+/** How long the loop takes to come round now. */
+async function turnOfTheLoopMs(): Promise<number> {
+  const startedAt = performance.now();
+  await new Promise((resolve) => setImmediate(resolve));
+  return Math.round(performance.now() - startedAt);
 }
 
 async function drainService(
@@ -277,6 +295,7 @@ async function keepSupervised(
 ): Promise<void> {
   const { context } = life;
   let orphanedAt = performance.now();
+  let startingMs = 0;
   while (!context.signal.aborted) {
     try {
       const link = await dial(context.home.run.supervisorSocket, {
@@ -285,11 +304,18 @@ async function keepSupervised(
         code: context.release.code,
         handlers: own,
         signal: context.signal,
+        startingMs,
       });
       const facts = { ...life.facts, ...service.facts?.() };
-      await link.call(attach, { slot: context.slot, pid: process.pid, nonce, code: context.release.code, facts });
+      const { heartbeat_ms = limits.worker.heartbeatMs } = await link.call(attach, {
+        slot: context.slot,
+        pid: process.pid,
+        nonce,
+        code: context.release.code,
+        facts,
+      });
       life.supervisor = link;
-      const stopBeating = startHeartbeat(link, service);
+      const stopBeating = startHeartbeat(life, link, service, heartbeat_ms);
       await link.closed;
       stopBeating();
       life.supervisor = undefined;
@@ -305,7 +331,8 @@ async function keepSupervised(
       context.log.error('no supervisor for 15 minutes: leaving');
       return void stopOnce(limits.worker.drainMs);
     }
-    await supervisorSocketAppears(context);
+    // The name changes when the old socket is removed, too: the new one is some milliseconds away then.
+    startingMs = (await supervisorSocketChanges(context)) ? limits.worker.redialMs : 0;
   }
 }
 
@@ -313,13 +340,24 @@ async function keepSupervised(
  * Beats at the same moments in every worker, so that the supervisor wakes once for all of them.
  * Answers how to stop.
  */
-function startHeartbeat(link: Link, service: WorkerService): () => void {
+function startHeartbeat(life: Life, link: Link, service: WorkerService, everyMs: number): () => void {
   let timer: NodeJS.Timeout;
+  let before = performance.eventLoopUtilization();
   const arm = () => {
-    const waitMs = untilBeatMs(Date.now(), limits.worker.heartbeatMs);
+    const waitMs = untilBeatMs(Date.now(), everyMs);
     const expectedAt = performance.now() + waitMs;
     timer = setTimeout(() => {
-      link.notify(heartbeat, { active: service.active().length, lag_ms: Math.max(0, Math.round(performance.now() - expectedAt)) });
+      life.lagMs = Math.max(0, Math.round(performance.now() - expectedAt));
+      const { utilization } = performance.eventLoopUtilization(before);
+      before = performance.eventLoopUtilization();
+      const active = service.active();
+      link.notify(heartbeat, {
+        active: active.length,
+        units: active.slice(0, limits.worker.unitsMax).map((name) => name.slice(0, limits.worker.unitNameMaxChars)),
+        lag_ms: life.lagMs,
+        progress: life.steps,
+        utilization: Math.round(utilization * 1_000) / 1_000,
+      });
       arm();
     }, waitMs).unref();
   };
@@ -327,18 +365,24 @@ function startHeartbeat(link: Link, service: WorkerService): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Waits for a change in `run/` (a wake-up, not a poll), at most five seconds. */
-async function supervisorSocketAppears(context: WorkerContext): Promise<void> {
-  const seen = Promise.withResolvers<void>();
+/** Waits for a change in `run/` (a wake-up, not a poll), at most five seconds; true when there was one. */
+async function supervisorSocketChanges(context: WorkerContext): Promise<boolean> {
+  const seen = Promise.withResolvers<boolean>();
   try {
     const watcher = watch(context.home.run.dir, { persistent: false }, (_event, name) => {
-      if (name === 'supervisor.sock') seen.resolve();
+      if (name === 'supervisor.sock') seen.resolve(true);
     });
     watcher.on('error', () => {});
-    await Promise.race([seen.promise, sleep(5_000, context.signal).catch(() => {})]);
+    const over = sleep(5_000, context.signal).then(
+      () => false,
+      () => false,
+    );
+    const changed = await Promise.race([seen.promise, over]);
     watcher.close();
+    return changed;
   } catch {
     await sleep(1_000, context.signal).catch(() => {});
+    return false;
   }
 }
 

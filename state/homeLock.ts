@@ -10,26 +10,26 @@ import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
 import { acquireLock, readLock, type HeldLock } from './lock.ts';
 
-/** Errors: LOCK_HELD naming the living owner, HOME_UNUSABLE, DISK_FULL. */
-export async function acquireHomeLock(path: string, holder: string): Promise<HeldLock> {
-  await refuseIfBeatingElsewhere(path);
+/** `beatMs`: at least a second, the same for all who want the lock. Errors: LOCK_HELD naming the living owner, HOME_UNUSABLE, DISK_FULL. */
+export async function acquireHomeLock(path: string, holder: string, beatMs: number = limits.state.homeBeatMs): Promise<HeldLock> {
+  await refuseIfBeatingElsewhere(path, beatMs);
   const lock = await acquireLock(path, holder);
   try {
     // With the lock proved ours, a heartbeat that is still there is that of a dead owner.
     rmSync(beatOf(path), { recursive: true, force: true });
     writeFileSync(namespaceOf(path), `${pidNamespace()}\n`, { mode: 0o600 });
-    const stop = await lockfile.lock(path, {
+    await lockfile.lock(path, {
       lockfilePath: beatOf(path),
       realpath: false,
-      stale: limits.state.homeBeatStaleMs,
-      update: limits.state.homeBeatMs,
+      stale: beatMs * limits.state.homeBeatsMissed,
+      update: beatMs,
       // Somebody removed it by hand: the proof in the lock itself still stands.
       onCompromised: () => {},
     });
     return {
       record: lock.record,
       [Symbol.dispose]() {
-        void stop().catch(() => {});
+        stopBeating(path);
         rmSync(namespaceOf(path), { force: true });
         lock[Symbol.dispose]();
       },
@@ -40,18 +40,15 @@ export async function acquireHomeLock(path: string, holder: string): Promise<Hel
   }
 }
 
-async function refuseIfBeatingElsewhere(path: string): Promise<void> {
+async function refuseIfBeatingElsewhere(path: string, beatMs: number): Promise<void> {
   const record = readLock(path);
   if (!record || readNamespace(path) === pidNamespace()) return;
   const fresh = await lockfile
-    .check(path, { lockfilePath: beatOf(path), realpath: false, stale: limits.state.homeBeatStaleMs })
+    .check(path, { lockfilePath: beatOf(path), realpath: false, stale: beatMs * limits.state.homeBeatsMissed })
     .catch(() => false);
   if (!fresh) return;
   // A container that was killed and started again finds its own last beat: only a next one proves life.
-  const before = statSync(beatOf(path), { throwIfNoEntry: false })?.mtimeMs;
-  await sleep(1.5 * limits.state.homeBeatMs);
-  const after = statSync(beatOf(path), { throwIfNoEntry: false })?.mtimeMs;
-  if (after === undefined || after === before) return;
+  if (!(await nextBeatComes(beatOf(path), beatMs))) return;
   throw new AgentError(
     'LOCK_HELD',
     `${record.holder} (process ${record.pid} in another container, since ${record.taken_at}) holds ${path}`,
@@ -60,6 +57,29 @@ async function refuseIfBeatingElsewhere(path: string): Promise<void> {
       fix: 'give each container a home of its own',
     },
   );
+}
+
+/** At once: a next owner in this process must not have its beat removed by the end of this one. */
+function stopBeating(path: string): void {
+  try {
+    lockfile.unlockSync(path, { lockfilePath: beatOf(path), realpath: false });
+  } catch {
+    // removed by hand
+  }
+}
+
+/** Looks for one and a half intervals; answers as soon as it is there. */
+async function nextBeatComes(beat: string, beatMs: number): Promise<boolean> {
+  const beatAt = () => statSync(beat, { throwIfNoEntry: false })?.mtimeMs;
+  const before = beatAt();
+  const deadlineMs = performance.now() + 1.5 * beatMs;
+  while (performance.now() < deadlineMs) {
+    await sleep(beatMs / 20);
+    const now = beatAt();
+    if (now === undefined) return false;
+    if (now !== before) return true;
+  }
+  return false;
 }
 
 const beatOf = (path: string): string => `${path}.beat`;

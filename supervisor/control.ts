@@ -55,7 +55,7 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
       if (!find(slot).attached(link, { pid, nonce, facts })) {
         throw new AgentError('UNKNOWN_SLOT', `process ${pid} is not the running incarnation of ${slot}`);
       }
-      return {};
+      return { heartbeat_ms: supervisor.bounds.heartbeatMs };
     }),
   ];
 }
@@ -63,7 +63,7 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
 export function controlNotices(supervisor: Supervisor): NoticeHandler[] {
   const of = (link: Link): SlotRunner | undefined => supervisor.slots.get(link.peer.slot);
   return [
-    onNotice(contract.heartbeat, ({ active }, link) => of(link)?.beat(link, active)),
+    onNotice(contract.heartbeat, (said, link) => of(link)?.beat(link, said)),
     onNotice(contract.facts, ({ facts }, link) => of(link)?.say(link, facts)),
   ];
 }

@@ -1,17 +1,19 @@
 /**
  * One running process of a slot, ours by birth or taken over from an earlier supervisor: how it is
- * started, asked to drain, terminated, killed with its whole group, and proved gone. One lifetime
+ * started, asked to drain, terminated, killed with everything it started, and proved gone. One lifetime
  * each; nothing of it outlives `gone`.
  */
 import { spawn } from 'node:child_process';
-import { AgentError } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { deferred, sleep, within } from '../base/time.ts';
 import { drain } from '../ipc/contracts/peer.ts';
 import type { Link } from '../ipc/link.ts';
 import { groupAlive, identityOf, isSameProcess, startTimeOf, type ProcessIdentity } from '../state/processIdentity.ts';
+import type { Cgroup } from './cgroup.ts';
 import type { SlotSpec } from './spec.ts';
+import { WATCHDOG_FLAGS } from './mainStack.ts';
+import type { Trees } from './trees.ts';
 
 export interface ExitFacts {
   /** Null when a signal ended it, and for an adopted process, whose status only its dead parent could read. */
@@ -28,9 +30,17 @@ export interface IncarnationRecord extends ProcessIdentity {
   spawned_at: string;
   /** It has served: a sidecar that is taken over need not prove it again. */
   ready?: boolean | undefined;
+  /** In the environment of everything it starts; absent in records of earlier versions. */
+  mark?: string | undefined;
+  /** Started so that Node's watchdog thread tells where its main thread stands. */
+  watchdog?: boolean | undefined;
+  /** Directory of its cgroup, where it has one. */
+  cgroup?: string | undefined;
 }
 
 export interface StartParts {
+  /** Marks it, and holds it in a cgroup. */
+  trees: Trees;
   /** Content id of the code it runs. */
   code: string;
   /** Gets its stdout and stderr. */
@@ -50,10 +60,28 @@ export interface StopLimits {
   graceful: boolean;
 }
 
+export interface AdoptParts {
+  trees: Trees;
+  watch: EndWatch;
+}
+
+/** Sees the end of processes whose parent we are not. */
+export interface EndWatch {
+  ended(record: IncarnationRecord): Promise<ExitFacts>;
+}
+
+interface IncarnationParts {
+  record: IncarnationRecord;
+  exited: Promise<ExitFacts>;
+  adopted: boolean;
+  trees: Trees;
+  cgroup: Cgroup | undefined;
+}
+
 export interface StopFacts {
   drainedMs: number | null;
   interrupted: number;
-  /** Null when part of the group could not be proved dead. */
+  /** False when a part of its tree could not be proved dead. */
   gone: boolean;
 }
 
@@ -72,14 +100,26 @@ export class Incarnation {
   units: readonly string[] = [];
   /** Delay of the main loop at the last heartbeat; null before the first and for a sidecar. */
   lagMs: number | null = null;
+  readonly cgroup: Cgroup | undefined;
+  readonly #oomKillsBefore: number | null;
+  readonly #trees: Trees;
   #stopping: Promise<StopFacts> | undefined;
 
-  private constructor(record: IncarnationRecord, exited: Promise<ExitFacts>, adopted: boolean) {
+  private constructor({ record, exited, adopted, trees, cgroup }: IncarnationParts) {
     this.record = record;
     this.exited = exited;
     this.adopted = adopted;
+    this.cgroup = cgroup;
+    this.#oomKillsBefore = cgroup?.oomKills ?? null;
+    this.#trees = trees;
     this.startedAtMs = performance.now();
     this.beatAtMs = this.startedAtMs;
+  }
+
+  /** Kills for lack of memory in its cgroup since it was started; null where the kernel does not count. */
+  get oomKills(): number | null {
+    const now = this.cgroup?.oomKills ?? null;
+    return now === null ? null : now - (this.#oomKillsBefore ?? 0);
   }
 
   get pid(): number {
@@ -101,30 +141,43 @@ export class Incarnation {
   }
 
   /** Starts the process in its own session and group. Never throws: a failed start is an exit fact. */
-  static start(spec: SlotSpec, { code, outputFd, listeners = [], env = {} }: StartParts): Incarnation {
+  static start(spec: SlotSpec, { trees, code, outputFd, listeners = [], env = {} }: StartParts): Incarnation {
     const nonce = hexId(32);
-    const [file, ...args] = spec.command;
+    const mark = trees.newMark(spec.slot);
+    const [file, ...words] = spec.command;
+    const isOurs = spec.kind === 'worker' && file === process.execPath;
+    const args = isOurs ? [...WATCHDOG_FLAGS, ...words] : words;
     const exited = deferred<ExitFacts>();
     // Not execa: 200 of these have to start within the budget (ADR 0018).
     const child = spawn(file, args, {
       cwd: spec.cwd,
-      env: { ...spec.env, ...listenEnv(listeners), ...env, AGENT_SLOT_NONCE: nonce },
+      env: { ...spec.env, ...listenEnv(listeners), ...env, ...trees.environment(mark), AGENT_SLOT_NONCE: nonce },
       detached: true,
       stdio: ['ignore', outputFd, outputFd, ...listeners.map(({ fd }) => fd)],
     });
     child.once('exit', (exitCode, signal) => exited.resolve({ code: exitCode, signal }));
     child.once('error', (thrown) => exited.resolve({ code: null, signal: null, spawnError: thrown.message }));
     const pid = child.pid ?? 0;
-    const record = { ...identityOf(pid), slot: spec.slot, nonce, code, spawned_at: new Date().toISOString() };
-    return new Incarnation(record, exited.promise, false);
+    const cgroup = pid === 0 ? undefined : trees.hold(pid, mark, spec.memoryHardBytes);
+    const record = {
+      ...identityOf(pid),
+      slot: spec.slot,
+      nonce,
+      code,
+      spawned_at: new Date().toISOString(),
+      mark,
+      ...(isOurs ? { watchdog: true } : {}),
+      ...(cgroup ? { cgroup: cgroup.path } : {}),
+    };
+    return new Incarnation({ record, exited: exited.promise, adopted: false, trees, cgroup });
   }
 
-  /** Takes over a process that is proved to be the one on record. `ended` resolves when it is seen to be gone. */
-  static adopt(record: IncarnationRecord, signal: AbortSignal): Incarnation {
-    return new Incarnation(record, watchForEnd(record, signal), true);
+  /** Takes over a process that is proved to be the one on record. `exited` resolves when `watch` sees that it is gone. */
+  static adopt(record: IncarnationRecord, { trees, watch }: AdoptParts): Incarnation {
+    return new Incarnation({ record, exited: watch.ended(record), adopted: true, trees, cgroup: trees.found(record) });
   }
 
-  /** The ladder: drain request, stop signal, SIGKILL of the group, each with its limit. A second call joins the first. */
+  /** The ladder: drain request, stop signal, SIGKILL of the whole tree, each with its limit. A second call joins the first. */
   stop(limit: StopLimits): Promise<StopFacts> {
     this.#stopping ??= this.#descend(limit);
     return this.#stopping;
@@ -146,11 +199,36 @@ export class Incarnation {
       interrupted = this.activeWork;
     }
     if (this.#signal(signal)) await within(this.exited, { ms: termMs, what: `the end after ${signal}` }).catch(() => {});
-    return { drainedMs, interrupted, gone: await this.killGroup() };
+    return { drainedMs, interrupted, gone: await this.killTree() };
   }
 
-  /** SIGKILL to every process of the group; true once none is left. */
+  /** A hung process: SIGABRT, so that a core is kept where somebody wants one, then SIGKILL of group and cgroup. */
+  async abort(ms: number = limits.worker.abortMs): Promise<boolean> {
+    if (this.#signal('SIGABRT')) await within(this.exited, { ms, what: 'the end after SIGABRT' }).catch(() => {});
+    return this.killGroup();
+  }
+
+  /**
+   * SIGKILL to every process of the group and the cgroup; true once none is left. What a replacement has to wait
+   * for: the look for strays costs milliseconds and follows (`killStrays`).
+   */
   async killGroup(): Promise<boolean> {
+    const [group, cgroup] = await Promise.all([this.#killProcessGroup(), this.cgroup?.kill() ?? true]);
+    return group && cgroup;
+  }
+
+  /** What carries its mark, whatever group it is in; true once none is left. */
+  killStrays(): Promise<boolean> {
+    return this.#trees.killMarked(this.record.mark);
+  }
+
+  /** Group, cgroup and marks: nothing that descends from it lives when this answers true. */
+  async killTree(): Promise<boolean> {
+    const gone = await this.killGroup();
+    return (await this.killStrays()) && gone;
+  }
+
+  async #killProcessGroup(): Promise<boolean> {
     const deadline = performance.now() + limits.worker.killMs;
     for (let pauseMs = 1; groupIsOurs(this.record) && groupAlive(this.pid); pauseMs = Math.min(pauseMs * 2, 50)) {
       if (performance.now() > deadline) return false;
@@ -190,17 +268,8 @@ function groupIsOurs(record: ProcessIdentity): boolean {
   return startTime === undefined || startTime === record.start_time;
 }
 
-/** We are not its parent, so its end is seen by looking: often at first, then every second. */
-async function watchForEnd(record: ProcessIdentity, signal: AbortSignal): Promise<ExitFacts> {
-  while (isSameProcess(record)) await sleep(1_000, signal);
-  return { code: null, signal: null };
-}
-
-/** The group of a recorded process that is dead itself, left behind by an earlier supervisor. */
-export async function sweepGroup(record: IncarnationRecord): Promise<void> {
-  const never = new AbortController();
-  const incarnation = Incarnation.adopt(record, never.signal);
-  never.abort(new AgentError('CANCELLED', 'swept'));
-  await incarnation.exited.catch(() => {});
-  await incarnation.killGroup();
+/** Tree of a recorded process that is dead itself, left behind by an earlier supervisor. */
+export async function sweepTree(record: IncarnationRecord, trees: Trees): Promise<boolean> {
+  const gone: EndWatch = { ended: async () => ({ code: null, signal: null }) };
+  return Incarnation.adopt(record, { trees, watch: gone }).killTree();
 }

@@ -20,6 +20,9 @@ const RecordFile = z.object({
       code: z.string(),
       spawned_at: z.string(),
       ready: z.boolean().optional(),
+      mark: z.string().optional(),
+      watchdog: z.boolean().optional(),
+      cgroup: z.string().optional(),
     }),
   ),
 });
@@ -31,7 +34,7 @@ export function writeRecords(path: string, records: IncarnationRecord[]): void {
 export interface FoundProcesses {
   /** Proved alive and ours. */
   alive: IncarnationRecord[];
-  /** Dead themselves, but members of their group still live. */
+  /** Dead themselves, but members of their group may live. */
   leftovers: IncarnationRecord[];
 }
 
@@ -45,8 +48,11 @@ export function findProcesses(path: string): FoundProcesses {
     // unreadable: nothing in it can be trusted
   }
   const thisBoot = records.filter((record) => record.boot_id === bootId());
-  return {
-    alive: thisBoot.filter(isSameProcess),
-    leftovers: thisBoot.filter((record) => startTimeOf(record.pid) === undefined && groupAlive(record.pid)),
-  };
+  const alive = thisBoot.filter(isSameProcess);
+  return { alive, leftovers: thisBoot.filter((record) => !alive.includes(record) && hasLeftovers(record)) };
+}
+
+/** Its group lives on; or it has a cgroup, whose directory at least is to be removed. */
+function hasLeftovers(record: IncarnationRecord): boolean {
+  return record.cgroup !== undefined || (startTimeOf(record.pid) === undefined && groupAlive(record.pid));
 }

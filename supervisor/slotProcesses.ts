@@ -5,10 +5,11 @@
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { activate } from '../ipc/contracts/supervisor.ts';
-import { Incarnation, type ExitFacts, type IncarnationRecord, type StopFacts, type StopLimits } from './incarnation.ts';
+import { Incarnation, type EndWatch, type ExitFacts, type IncarnationRecord, type StopFacts, type StopLimits } from './incarnation.ts';
 import type { Output } from './output.ts';
 import { untilReady } from './readiness.ts';
 import type { SlotSpec } from './spec.ts';
+import type { Trees } from './trees.ts';
 
 export interface ProcessHost {
   spec(): SlotSpec;
@@ -17,6 +18,9 @@ export interface ProcessHost {
   code: string;
   /** Opens the pipe of this slot's output. */
   output(spec: SlotSpec): Output;
+  trees: Trees;
+  /** Sees the end of processes of an earlier supervisor. */
+  adopted: EndWatch;
   /** Descriptors of the addresses that are held for this slot. */
   listeners(spec: SlotSpec): { name: string; fd: number }[];
   /** Written before anybody may see the process as running. */
@@ -74,7 +78,8 @@ export class SlotProcesses {
   /** Takes over a live process of an earlier supervisor. */
   adopt(record: IncarnationRecord): void {
     this.#open();
-    this.serving = Incarnation.adopt(record, this.#life.signal);
+    const { trees, adopted } = this.#host;
+    this.serving = Incarnation.adopt(record, { trees, watch: adopted });
     this.#follow(this.serving);
     const { readiness } = this.#host.spec();
     if (readiness !== 'attach') this.#look(this.serving, record.ready ? 'none' : readiness);
@@ -89,17 +94,24 @@ export class SlotProcesses {
     await this.#gone(facts.gone);
   }
 
+  /** After a crash: group and cgroup. The replacement does not wait for the look at all processes that follows. */
   async proveGone(): Promise<void> {
-    await this.#gone(this.serving ? await this.serving.killGroup() : true);
+    const { serving } = this;
+    await this.#gone(serving ? await serving.killGroup() : true);
+    if (serving && !(await serving.killStrays())) {
+      const { slot } = this.#host.spec();
+      this.#host.log.error(`a process that ${slot} started survives SIGKILL`, { worker: slot, mark: serving.record.mark });
+    }
   }
 
-  kill(): void {
-    void this.serving?.killGroup();
+  /** SIGKILL; of one that hangs SIGABRT first, so that a core is kept where somebody wants one. */
+  kill(hangs: boolean): void {
+    void (hangs ? this.serving?.abort() : this.serving?.killGroup());
   }
 
   /** No more patience with any of them. */
   killAll(): void {
-    for (const incarnation of [this.serving, this.successor, this.#former?.incarnation]) void incarnation?.killGroup();
+    for (const incarnation of [this.serving, this.successor, this.#former?.incarnation]) void incarnation?.killTree();
   }
 
   // --- a planned restart with two processes ---
@@ -159,6 +171,7 @@ export class SlotProcesses {
   #start(output: Output, env?: Record<string, string>): Incarnation {
     const spec = this.#host.spec();
     const incarnation = Incarnation.start(spec, {
+      trees: this.#host.trees,
       code: this.#host.code,
       outputFd: output.writeFd,
       listeners: this.#host.listeners(spec),
@@ -208,7 +221,7 @@ export class SlotProcesses {
 
   /** SIGKILL, again and again: a slot must not go on beside something that refuses to die. */
   async #untilGone(incarnation: Incarnation): Promise<void> {
-    while (!(await incarnation.killGroup())) {
+    while (!(await incarnation.killTree())) {
       this.#host.log.error(
         `part of the process group ${incarnation.pid} of ${this.#host.spec().slot} survives SIGKILL after ${limits.worker.killMs} ms; going on when it is gone`,
       );

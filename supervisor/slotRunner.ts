@@ -2,27 +2,40 @@
  * Runs one slot: feeds events to the table in `slot.ts`, carries its effects out on incarnations, and
  * answers commands with receipts. Everything it knows about the outside comes through `SlotHost`.
  */
+import { freemem, totalmem } from 'node:os';
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import type { Redactor } from '../base/redact.ts';
 import { deferred, formatDuration, sleep, type Clock, type Deferred } from '../base/time.ts';
-import type { LastExit, Liveness, Receipt, SlotState } from '../ipc/contracts/supervisor.ts';
+import type { BlackBox } from '../ipc/contracts/blackBox.ts';
+import type { LastExit, Liveness, Receipt, ResourceSample, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { verdict, type Verdict } from './answer.ts';
+import { composeBox } from './blackBox.ts';
+import type { MemoryAtEnd } from './causes.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
-import type { ExitFacts, Incarnation, IncarnationRecord } from './incarnation.ts';
+import { Health, type HealthHost } from './health.ts';
+import type { EndWatch, ExitFacts, Incarnation, IncarnationRecord } from './incarnation.ts';
+import type { Beat, Bounds } from './liveness.ts';
 import { PendingCommand, type Outcome } from './pendingCommand.ts';
 import { newSlot, nextSlot, withRules, type Effect, type Slot, type SlotEvent } from './slot.ts';
 import { SlotProcesses, type ProcessHost } from './slotProcesses.ts';
 import type { Handover, RestartPolicy, SlotSpec } from './spec.ts';
 
-export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 'listeners' | 'recordsChanged'> {
+export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 'listeners' | 'recordsChanged' | 'trees'> {
   clock: Clock;
+  version: string;
+  /** Sees the end of processes of an earlier supervisor. */
+  adopted: EndWatch & { lookSoon(): void };
+  /** What was measured of a slot lately, oldest first. */
+  samples(slot: string): readonly ResourceSample[];
   /** How a planned restart can go now. */
   handover(spec: SlotSpec): Handover;
   /** Something that `status` shows has changed. */
   changed(slot: SlotRunner): void;
-  ended(report: EndReport): void;
-  redact(text: string): string;
+  /** Called once the replacement is on its way. */
+  ended(box: BlackBox): void;
+  redact: Redactor;
 }
 
 const visibleState: Record<Slot['phase'], SlotState> = {
@@ -45,14 +58,13 @@ export class SlotRunner {
   lastReport: EndReport | undefined;
   /** What the worker says about itself. */
   facts: Record<string, unknown> = {};
-  /** What its signs of life say, as last judged. */
-  liveness: Liveness = 'ok';
   #slot: Slot;
   #host: SlotHost;
   #processes: SlotProcesses;
   #cancelTimer: (() => void) | undefined;
   #pending: PendingCommand | undefined;
   #killedFor: string | undefined;
+  #health: Health;
   /** What the successor said of itself. */
   #successorFacts: Record<string, unknown> = {};
   #readyWaiters = new Set<Deferred<void>>();
@@ -63,10 +75,25 @@ export class SlotRunner {
     this.#slot = newSlot(desired, { policy, handover: spec.handover, rule: spec.restart });
     this.sinceMs = host.clock.now();
     this.#processes = new SlotProcesses(this.#processHost());
+    this.#health = new Health(this.#healthHost());
+  }
+
+  #healthHost(): HealthHost {
+    const { log, redact, clock } = this.#host;
+    return {
+      slot: this.spec.slot,
+      log,
+      redact,
+      lines: () => this.tail(),
+      changed: () => this.#host.changed(this),
+      serves: (incarnation) => this.incarnation === incarnation && this.state === 'ready',
+      condemned: (why) => this.hung(why),
+      monotonic: () => clock.monotonic(),
+    };
   }
 
   #processHost(): ProcessHost {
-    const { log, code, output, listeners, recordsChanged } = this.#host;
+    const { log, code, output, listeners, recordsChanged, trees, adopted } = this.#host;
     return {
       spec: () => this.spec,
       log,
@@ -74,6 +101,8 @@ export class SlotRunner {
       output,
       listeners,
       recordsChanged,
+      trees,
+      adopted,
       exited: (incarnation, facts) => void this.#exited(incarnation, facts),
       serves: (incarnation) => this.state === 'starting' && this.#serves(incarnation),
       gone: () => this.#feed({ type: 'gone', atMs: this.#now() }),
@@ -93,6 +122,11 @@ export class SlotRunner {
   configure(spec: SlotSpec, policy: RestartPolicy): void {
     this.spec = spec;
     this.#slot = withRules(this.#slot, { policy, rule: spec.restart });
+  }
+
+  /** What its signs of life say, as last judged. */
+  get liveness(): Liveness {
+    return this.#health.word;
   }
 
   get state(): SlotState {
@@ -189,7 +223,9 @@ export class SlotRunner {
     if (!incarnation?.is(said)) return false;
     const { phase } = this.#slot;
     if (phase === 'down' || phase === 'ending' || phase === 'backoff' || phase === 'parked') return false;
-    incarnation.attached(link, this.#host.clock.monotonic());
+    incarnation.attached(link, this.#now());
+    this.#health.beat({ active: incarnation.activeWork });
+    if (incarnation.adopted) void link.closed.then(() => this.#host.adopted.lookSoon());
     this.facts = said.facts;
     this.#serves(incarnation);
     return true;
@@ -203,10 +239,19 @@ export class SlotRunner {
     this.#feed({ type: 'attached', atMs: this.#now() });
   }
 
-  beat(link: Link, active: number): void {
-    if (this.incarnation?.link !== link) return;
-    this.incarnation.beatAtMs = this.#host.clock.monotonic();
-    this.incarnation.activeWork = active;
+  beat(link: Link, said: Beat & { units?: string[] | undefined; lag_ms: number }): void {
+    const { incarnation } = this;
+    if (incarnation?.link !== link) return;
+    incarnation.beatAtMs = this.#now();
+    incarnation.activeWork = said.active;
+    incarnation.units = said.units ?? [];
+    incarnation.lagMs = said.lag_ms;
+    this.#health.beat(said);
+  }
+
+  /** At every pulse: what its signs of life say. */
+  check(nowMs: number, bounds: Bounds): void {
+    if (this.state === 'ready' && this.incarnation && this.spec.kind === 'worker') this.#health.check(this.incarnation, nowMs, bounds);
   }
 
   say(link: Link, facts: Record<string, unknown>): void {
@@ -216,9 +261,9 @@ export class SlotRunner {
     this.#host.changed(this);
   }
 
-  /** No sign of life for too long: its group is killed, the end is handled like any other. */
-  hung(forMs: number): void {
-    this.#killedFor = `showed no sign of life for ${formatDuration(forMs)}`;
+  /** It is of no use any more: killed, and the end is handled like any other. */
+  hung(why: string): void {
+    this.#killedFor = why;
     this.#feed({ type: 'hung' });
   }
 
@@ -267,7 +312,7 @@ export class SlotRunner {
       case 'stopProcess':
         return void this.#processes.stop(effect.drain);
       case 'killProcess':
-        return this.#processes.kill();
+        return this.#processes.kill(this.#health.evidence !== undefined);
       case 'proveGone':
         return void this.#processes.proveGone();
       case 'spawnSuccessor':
@@ -289,10 +334,7 @@ export class SlotRunner {
   }
 
   #armHung(ms: number, killedFor: string): void {
-    this.#arm(ms, () => {
-      this.#killedFor = killedFor;
-      this.#feed({ type: 'hung' });
-    });
+    this.#arm(ms, () => this.hung(killedFor));
   }
 
   #disarm(): void {
@@ -304,6 +346,7 @@ export class SlotRunner {
     this.facts = {};
     this.readyMs = null;
     this.#killedFor = undefined;
+    this.#health.reset();
     this.#processes.spawn();
   }
 
@@ -315,12 +358,14 @@ export class SlotRunner {
   #promote(): void {
     const now = this.#processes.promote();
     this.facts = this.#successorFacts;
+    this.#health.reset();
     this.readyMs = Math.round(this.#now() - now.startedAtMs);
   }
 
   #activate(): void {
     this.facts = {};
     this.#killedFor = undefined;
+    this.#health.reset();
     this.#processes.activate();
   }
 
@@ -334,6 +379,7 @@ export class SlotRunner {
     const planned = phase === 'draining' || (facts.code === 0 && (this.desired === 'demand' || this.spec.restart !== 'always'));
     // Its last words may still be in the pipe; a worker that had served is not kept waiting for them.
     if (!planned && readyMs === undefined) await sleep(limits.supervisor.lastWordsMs);
+    const asked = this.#pending;
     const report = reportEnd({
       slot: this.spec.slot,
       pid: incarnation.pid,
@@ -343,20 +389,51 @@ export class SlotRunner {
       readyMs,
       activeWork: incarnation.activeWork,
       killedFor: this.#killedFor,
+      askedBy: asked && `${asked.action} by ${asked.actor}`,
+      memory: planned ? undefined : this.#memoryAtEnd(incarnation),
       tail: this.tail().map((line) => this.#host.redact(line)),
     });
-    if (!planned) {
-      this.lastReport = report;
-      this.restarts++;
-    }
     const { signature } = report.last_exit;
+    const keep = planned ? undefined : this.#abnormal(report, incarnation);
     this.#feed({ type: 'ended', end: { atMs, livedMs, readyMs, code: facts.code, signature, permanent: report.permanent } });
-    if (!planned) setImmediate(() => this.#keep(report));
+    // The replacement does not wait for a disk.
+    if (keep) setImmediate(keep);
   }
 
-  #keep(report: EndReport): void {
-    this.#host.log.warn(report.last_exit.summary, { worker: this.spec.slot, ...report.last_exit, tail: report.tail.slice(-5) });
-    this.#host.ended(report);
+  #memoryAtEnd(incarnation: Incarnation): MemoryAtEnd {
+    return {
+      oomKills: incarnation.oomKills,
+      rssBytes: this.#host.samples(this.spec.slot).at(-1)?.rss_bytes,
+      hardBytes: this.spec.memoryHardBytes,
+      freeBytes: freemem(),
+      totalBytes: totalmem(),
+    };
+  }
+
+  /** Counts it, and answers how to keep what is known of it. */
+  #abnormal(report: EndReport, incarnation: Incarnation): () => void {
+    this.lastReport = report;
+    this.restarts++;
+    const { slot, settings } = this.spec;
+    const { version, samples, redact, log } = this.#host;
+    const asked = this.#pending;
+    const parts = {
+      report,
+      units: incarnation.units,
+      askedBy: asked ? { action: asked.action, actor: asked.actor, cause: asked.cause } : null,
+      code: incarnation.record.code,
+      version,
+      settings,
+      samples: samples(slot),
+      liveness: this.#health.history,
+      evidence: this.#health.evidence ?? null,
+      oomKills: incarnation.oomKills,
+      redact,
+    };
+    return () => {
+      log.warn(report.last_exit.summary, { worker: slot, ...report.last_exit, tail: report.tail.slice(-5) });
+      this.#host.ended(composeBox(parts));
+    };
   }
 
   // --- receipts ---

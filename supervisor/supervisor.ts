@@ -11,7 +11,7 @@ import { createLogger, errorFields, formatLine, type Logger } from '../base/log.
 import { LogFile } from '../base/logFile.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
-import type { Receipt, Status } from '../ipc/contracts/supervisor.ts';
+import type { Receipt, ResourceSample, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
@@ -22,11 +22,14 @@ import { openLogSink } from '../state/logs.ts';
 import { readPause } from '../state/pause.ts';
 import { identityOf } from '../state/processIdentity.ts';
 import type { Release } from '../state/release.ts';
+import { AdoptedWatch } from './adopted.ts';
+import { readLastBox, saveBox } from './blackBox.ts';
 import { Changes } from './changes.ts';
 import { controlHandlers, controlNotices } from './control.ts';
-import { readEndReport, saveEndReport } from './endReport.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
-import { sweepGroup } from './incarnation.ts';
+import { sweepTree } from './incarnation.ts';
+import { boundsOf, type Bounds } from './liveness.ts';
+import { isDebuggerTalk } from './mainStack.ts';
 import { Listeners } from './listeners.ts';
 import { openOutput } from './output.ts';
 import { ReceiptBook } from './receipts.ts';
@@ -39,6 +42,7 @@ import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { Settings } from './settings.ts';
 import { StartOrder } from './startOrder.ts';
 import type { SlotSpec } from './spec.ts';
+import { Trees } from './trees.ts';
 import { startPulse, startSampling, watchHome } from './watch.ts';
 
 export interface SupervisorOptions {
@@ -52,6 +56,10 @@ export interface SupervisorOptions {
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
+  /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
+  homeBeatMs?: number;
+  /** Where cgroups are made; default: the supervisor's own place, null: nowhere. */
+  cgroupRoot?: string | null;
 }
 
 /** Errors: ALREADY_RUNNING, HOME_UNUSABLE, DISK_FULL. */
@@ -59,7 +67,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const { home } = options;
   prepareHome(home);
   await using failed = new AsyncDisposableStack();
-  const lock = failed.use(await takeHome(home));
+  const lock = failed.use(await takeHome(home, options.homeBeatMs));
   const token = ensureToken(home);
   const supervisor = new Supervisor(options, token, lock);
   // Slots stand before the socket does: a worker of an earlier supervisor reports the moment it appears.
@@ -80,9 +88,9 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
 }
 
 /** One supervisor a home: the lock first, then the socket, then the first spawn (lessons 27). */
-async function takeHome(home: Home): Promise<HeldLock> {
+async function takeHome(home: Home, beatMs: number | undefined): Promise<HeldLock> {
   try {
-    return await acquireHomeLock(home.run.supervisorLock, 'the supervisor');
+    return await acquireHomeLock(home.run.supervisorLock, 'the supervisor', beatMs);
   } catch (thrown) {
     if (!isAgentError(thrown) || thrown.code !== 'LOCK_HELD') throw thrown;
     throw new AgentError('ALREADY_RUNNING', `a supervisor (process ${String(thrown.facts?.pid)}) already runs on ${home.root}`, {
@@ -97,6 +105,8 @@ export class Supervisor {
   readonly home: Home;
   readonly slots = new Map<string, SlotRunner>();
   readonly log: Logger;
+  /** After how much silence a worker is suspect and killed; of the configuration that the supervisor started with. */
+  readonly bounds: Bounds;
   /** Resolves when every worker is gone and the home is released. */
   readonly ended: Promise<void>;
   #options: SupervisorOptions;
@@ -108,6 +118,8 @@ export class Supervisor {
   #settings: Settings;
   #redact = createRedactor();
   #samples = new Map<string, Sample>();
+  #trees: Trees;
+  #adoptedEnds: AdoptedWatch;
   #gatewayRecords = new Map<string, GatewayRecord>();
   #problems: Problems;
   #adopted = 0;
@@ -143,6 +155,9 @@ export class Supervisor {
       () => this.status(),
       (thrown) => this.log.error('status.json was not written', errorFields(thrown)),
     );
+    this.bounds = boundsOf(this.#settings.config.supervisor?.liveness);
+    this.#trees = new Trees({ home: options.home.root, ...(options.cgroupRoot === undefined ? {} : { cgroupRoot: options.cgroupRoot }) });
+    this.#adoptedEnds = this.#life.use(new AdoptedWatch());
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.#problems = new Problems(this.log);
     this.#listeners = this.#life.use(new Listeners(this.log));
@@ -155,7 +170,8 @@ export class Supervisor {
     for (const spec of this.#options.specs(this.#settings.config)) this.#addSlot(spec);
     this.#checkOrder();
     const wanted = this.#reconcile();
-    await Promise.all(found.leftovers.map(sweepGroup));
+    await Promise.all(found.leftovers.map((record) => sweepTree(record, this.#trees)));
+    await this.#sweepUnknown(found);
     this.#takeOver(found, wanted);
     return wanted;
   }
@@ -316,7 +332,7 @@ export class Supervisor {
 
   #addSlot(spec: SlotSpec): void {
     const runner = new SlotRunner(spec, spec.start === 'demand' ? 'demand' : 'down', this.#settings.policy, this.#host());
-    runner.lastReport = readEndReport(this.home.crash, spec.slot);
+    runner.lastReport = readLastBox(this.home.crash, spec.slot);
     this.slots.set(spec.slot, runner);
     if (spec.start !== 'gatewayState') return;
     const { version, code } = this.#options.release;
@@ -348,13 +364,19 @@ export class Supervisor {
     return [...this.slots.values()].map(({ spec }) => spec);
   }
 
+  /** What carries a mark of this home but is on no record: its supervisor was killed before it could write it down. */
+  async #sweepUnknown({ alive }: FoundProcesses): Promise<void> {
+    const marks = await this.#trees.sweepHome(new Set(alive.flatMap(({ mark }) => mark ?? [])));
+    if (marks.length) this.log.warn('processes of an earlier supervisor that it had not recorded were ended', { marks });
+  }
+
   /** Re-adopts what is proved ours; what is not wanted any more is stopped in good order. */
   #takeOver({ alive }: FoundProcesses, wanted: SlotRunner[]): void {
     for (const record of alive) {
       const runner = this.slots.get(record.slot);
       if (!runner) {
         this.log.warn(`process ${record.pid} of the unknown slot ${record.slot} is ended`);
-        void sweepGroup(record);
+        void sweepTree(record, this.#trees);
         continue;
       }
       runner.adopt(record);
@@ -369,6 +391,10 @@ export class Supervisor {
       clock: systemClock,
       log: this.log,
       code: this.#options.release.code,
+      version: this.#options.release.version,
+      trees: this.#trees,
+      adopted: this.#adoptedEnds,
+      samples: (slot) => this.#samplesOf(slot),
       output: (spec) => this.#openOutput(spec),
       listeners: (spec) => this.#listeners.of(spec),
       // Two can serve at once only on an address that is held here.
@@ -376,16 +402,23 @@ export class Supervisor {
       redact: this.#redact,
       changed: (runner) => this.#changed(runner),
       recordsChanged: () => this.#saveRecords(),
-      ended: (report) => {
-        if (!saveEndReport(this.home.crash, report)) this.log.error(`the report on the end of ${report.slot} could not be written`);
+      ended: (box) => {
+        if (!saveBox(this.home.crash, box)) this.log.error(`the report on the end of ${box.slot} could not be written`);
       },
     };
+  }
+
+  #samplesOf(slot: string): ResourceSample[] {
+    const last = this.#samples.get(slot);
+    if (!last) return [];
+    return [{ at: new Date().toISOString(), rss_bytes: last.rssBytes, cpu_percent: last.cpuPercent, lag_ms: null, fds: last.fds ?? null }];
   }
 
   #openOutput(spec: SlotSpec) {
     const file = new LogFile(spec.logFile, { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1, shared: true });
     return openOutput(join(this.home.run.dir, `${spec.slot}.out`), (line) => {
-      if (line.trim()) file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
+      if (line.trim() && !isDebuggerTalk(line))
+        file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
     });
   }
 
@@ -397,9 +430,9 @@ export class Supervisor {
       startPulse((nowMs) => {
         this.#look();
         void this.#mendSocket();
-        for (const runner of this.slots.values()) this.#checkPulse(runner, nowMs);
+        for (const runner of this.slots.values()) runner.check(nowMs, this.bounds);
         this.#leaveWhenUnused(nowMs);
-      }),
+      }, this.bounds.heartbeatMs),
     );
     this.#life.use(
       startSampling(
@@ -410,16 +443,6 @@ export class Supervisor {
         },
       ),
     );
-  }
-
-  #checkPulse(runner: SlotRunner, nowMs: number): void {
-    const silentMs = nowMs - (runner.incarnation?.beatAtMs ?? nowMs);
-    if (
-      runner.spec.kind === 'worker' &&
-      runner.state === 'ready' &&
-      silentMs > (this.#settings.config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs)
-    )
-      runner.hung(silentMs);
   }
 
   #unusedSinceMs = performance.now();

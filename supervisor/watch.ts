@@ -23,8 +23,7 @@ export function watchHome(paths: string[], log: Logger, onChange: () => void): A
  * Calls back at every heartbeat interval, except when this process itself was asleep: the workers'
  * beats then wait unread in the sockets, and silence proves nothing.
  */
-export function startPulse(onPulse: (nowMs: number) => void): Disposable {
-  const every = limits.worker.heartbeatMs;
+export function startPulse(onPulse: (nowMs: number) => void, every: number = limits.worker.heartbeatMs): Disposable {
   let timer: NodeJS.Timeout;
   const arm = () => {
     // Just after the workers' common beat: one wake-up serves both.

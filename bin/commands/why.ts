@@ -1,25 +1,43 @@
-/** `agent why <slot>`: the last abnormal end in a sentence, then the evidence. Works with everything down. */
-import { isAgentError, type AgentError } from '../../base/errors.ts';
-import { painter } from '../../base/paint.ts';
-import { whySlot } from '../../ipc/contracts/supervisor.ts';
-import type { ResultOf } from '../../ipc/method.ts';
+/** `agent why <slot>`: the last abnormal end in a sentence, then the evidence. Reads files alone: works with everything down. */
+import { AgentError } from '../../base/errors.ts';
+import type { BlackBox } from '../../ipc/contracts/blackBox.ts';
+import type { LastExit, SlotState } from '../../ipc/contracts/supervisor.ts';
 import { openHome, type Home } from '../../state/home.ts';
+import { readBoxes } from '../blackBoxes.ts';
 import { jsonOption, slotArgument, type Command, type Input } from '../command.ts';
-import { withSupervisor } from '../connect.ts';
+import { noSupervisor } from '../connect.ts';
 import { knownSlots, slotOf } from '../slots.ts';
-import { readSnapshot } from '../snapshot.ts';
+import { readSnapshot, type WorkerRow } from '../snapshot.ts';
 import { unknownName } from '../suggest.ts';
-import { note, out, print, printJson } from '../terminal.ts';
+import { note, print, printJson } from '../terminal.ts';
+import { whyText } from '../whyView.ts';
 
-type Why = ResultOf<typeof whySlot>;
+/** What `--json` prints. */
+export interface Why {
+  slot: string;
+  /** Null when no supervisor has written what it knows. */
+  state: SlotState | null;
+  sentence: string;
+  fix: string | null;
+  last_exit: LastExit | null;
+  /** Ends on record with the same signature as the last one, and the first of them. */
+  times: number;
+  first_at: string | null;
+  tail: string[];
+  /** Newest first. */
+  ends: BlackBox[];
+}
 
 export const command: Command = {
   name: 'why',
   summary: 'Say why a slot ended or does not start',
+  details:
+    'First a sentence, with the fix where it is known; then how often this happened, the last lines, resources before the end, what it was doing, and where a hung one stood. Ten ends are kept per slot, in crash/ of the home.',
   arguments: [slotArgument],
-  options: [jsonOption],
+  options: [jsonOption, { flags: '--last <n>', summary: 'list the last n ends as well (default 1)' }],
   examples: [
-    { line: 'agent why gateway', does: 'one sentence, then the last lines it printed' },
+    { line: 'agent why gateway', does: 'one sentence, the fix, then the evidence' },
+    { line: 'agent why agent --last 10', does: 'every end on record, to see whether they are the same' },
     { line: 'agent why mcp --json', does: 'for programs' },
   ],
   run,
@@ -28,35 +46,48 @@ export const command: Command = {
 async function run(input: Input): Promise<number> {
   const home = openHome();
   const slot = slotOf(input.args[0]!, input.profile);
-  const why = await ask(home, slot);
-  if (input.json) {
-    printJson(why);
-    return 0;
-  }
-  const paint = painter(out);
-  print(why.sentence);
-  if (why.last_exit) print(paint('dim', `${why.last_exit.at}  ${why.last_exit.signature}`));
-  if (why.tail.length) print(['', ...why.tail.map((line) => `  ${line}`)].join('\n'));
+  const count = lastOf(input);
+  const why = explain(home, slot, count);
+  if (input.json) printJson(why);
+  else print(whyText(why));
   return 0;
 }
 
-async function ask(home: Home, slot: string): Promise<Why> {
-  try {
-    return await withSupervisor(home, (link) => link.call(whySlot, { slot }));
-  } catch (thrown) {
-    if (!isAgentError(thrown)) throw thrown;
-    if (thrown.code === 'UNKNOWN_SLOT') throw unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT');
-    if (thrown.code !== 'NO_SUPERVISOR') throw thrown;
-    return fromSnapshot(home, slot, thrown);
+function lastOf({ options }: Input): number {
+  const text = String(options.last ?? '1');
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) {
+    throw new AgentError('USAGE', `--last takes a number from 1 on, not "${text}"`, { fix: 'agent why <slot> --last 5' });
   }
+  return count;
 }
 
-/** What the last snapshot says, when nobody answers. */
-function fromSnapshot(home: Home, slot: string, absent: AgentError): Why {
-  if (!knownSlots(home).includes(slot)) throw unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT');
-  const row = readSnapshot(home)?.status.workers.find((worker) => worker.slot === slot);
-  if (!row) throw absent;
-  note(`agent: ${absent.message}; this is from its last snapshot`);
-  const sentence = row.reason ?? row.last_exit?.summary ?? `${slot} has no abnormal end on record`;
-  return { slot, state: row.state, sentence, last_exit: row.last_exit, tail: [] };
+/** Errors: UNKNOWN_SLOT, NO_SUPERVISOR when nothing has ever been written about it. */
+function explain(home: Home, slot: string, count: number): Why {
+  const snapshot = readSnapshot(home);
+  const row = snapshot?.status.workers.find((worker) => worker.slot === slot);
+  const boxes = readBoxes(home, slot);
+  if (!row && boxes.length === 0) {
+    if (!knownSlots(home).includes(slot)) throw unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT');
+    throw noSupervisor(home);
+  }
+  if (row && !snapshot!.live) note(`agent: ${noSupervisor(home).message}; this is from its last snapshot`);
+  const last = boxes[0];
+  const same = boxes.filter((box) => box.last_exit.signature === last?.last_exit.signature);
+  return {
+    slot,
+    state: row?.state ?? null,
+    sentence: row?.reason ?? last?.last_exit.summary ?? row?.last_exit?.summary ?? fine(slot, row, snapshot?.status.supervisor.started_at),
+    fix: last?.fix ?? null,
+    last_exit: last?.last_exit ?? row?.last_exit ?? null,
+    times: same.length,
+    first_at: same.at(-1)?.last_exit.at ?? null,
+    tail: last?.tail ?? [],
+    ends: boxes.slice(0, count),
+  };
+}
+
+function fine(slot: string, row: WorkerRow | undefined, startedAt: string | undefined): string {
+  const now = row?.state === 'ready' ? ` It is ready since ${row.since}.` : '';
+  return `${slot} has no abnormal end on record${startedAt ? `; the supervisor watches it since ${startedAt}` : ''}.${now}`;
 }

@@ -3,13 +3,14 @@
  * time limit after which the whole group is killed. Nothing outside `scripts/` can be named.
  */
 import { spawn } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { extname, isAbsolute, join, relative, sep } from 'node:path';
 import { AgentError } from '../../base/errors.ts';
 import { filterEnv } from '../../base/envFilter.ts';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
 import type { ProfilePaths } from '../../state/home.ts';
+import { killOnce, markedProcesses } from '../../state/marks.ts';
 import { groupAlive, identityOf, isSameProcess, type ProcessIdentity } from '../../state/processIdentity.ts';
 import { commonEnv } from '../manifest.ts';
 
@@ -91,26 +92,12 @@ export async function runScript(name: string, { paths, timeoutMs, signal, env, o
 export async function endStray(executionId: string, leader: ProcessIdentity | undefined): Promise<boolean> {
   const led = leader !== undefined && isSameProcess(leader);
   if (led) await endGroup(leader.pid, limits.worker.termMs);
-  const marked = processesWith(`${EXECUTION_VARIABLE}=${executionId}`);
-  for (const pid of marked) signalProcess(pid, 'SIGKILL');
-  return led || marked.length > 0;
+  const marked = killOnce(markedProcesses(EXECUTION_VARIABLE, (value) => value === executionId));
+  return led || marked > 0;
 }
 
 /** Carried by every process of a script. */
 export const EXECUTION_VARIABLE = 'AGENT_EXECUTION_ID';
-
-/** Processes of ours whose environment has this entry; none where the system does not show environments. */
-function processesWith(entry: string): number[] {
-  if (process.platform !== 'linux') return [];
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
-  return pids.map(Number).filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(entry);
-    } catch {
-      return false;
-    }
-  });
-}
 
 function isInside(dir: string, path: string): boolean {
   const way = relative(dir, path);

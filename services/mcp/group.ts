@@ -2,10 +2,10 @@
  * Ending a server process for good: its whole group, and on Linux also what left the group but still
  * carries its mark. Answers only when nothing of it lives (lessons 33).
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
+import { killOnce, markedProcesses } from '../../state/marks.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
 
 /** Environment variable that marks a server process and all its descendants. */
@@ -20,9 +20,8 @@ export async function stopGroup(pid: number | undefined, mark: string, termMs: n
   }
   const dead = await gone(() => {
     // A stray may start another one between look and signal: kill until none is seen.
-    const strays = markedProcesses(mark);
-    for (const stray of strays) signal(stray, 'SIGKILL');
-    return strays.length > 0 || alive();
+    const strays = killOnce(markedProcesses(MARK_VARIABLE, (value) => value === mark));
+    return strays > 0 || alive();
   }, limits.worker.killMs);
   if (!dead) {
     throw new AgentError('STOP_FAILED', `process group ${pid} survived SIGKILL`, {
@@ -47,22 +46,4 @@ async function gone(alive: () => boolean, ms: number): Promise<boolean> {
     await sleep(pauseMs);
   }
   return true;
-}
-
-/** Living processes that inherited the mark, whatever their group and parent are now. Empty where /proc does not tell. */
-function markedProcesses(mark: string): number[] {
-  if (process.platform !== 'linux') return [];
-  const wanted = `${MARK_VARIABLE}=${mark}`;
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => {
-      try {
-        // A zombie's environment reads as empty.
-        return readFileSync(`/proc/${name}/environ`, 'latin1').split('\0').includes(wanted);
-      } catch {
-        return false;
-      }
-    })
-    .map(Number)
-    .filter((pid) => pid !== process.pid);
 }

@@ -85,17 +85,20 @@ t.test(
       'unshare',
       ['--pid', '--fork', '--kill-child=KILL', '--mount-proc', process.execPath, join(projectRoot, 'test/fixtures/superviseFixtures.ts')],
       {
-        env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: '[]' },
+        env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: '[]', HOME_BEAT_MS: '1000' },
         stdio: ['ignore', 'pipe', 'inherit'],
       },
     );
     const ended = once(inside, 'exit');
     await once(inside.stdout, 'data');
-    await t.rejects(superviseFixtures(home, []), { code: 'ALREADY_RUNNING', fix: 'give each container a home of its own' });
+    await t.rejects(superviseFixtures(home, [], { homeBeatMs: 1_000 }), {
+      code: 'ALREADY_RUNNING',
+      fix: 'give each container a home of its own',
+    });
     inside.kill('SIGKILL');
     await ended;
     // Its last beat is still fresh; that no next one comes proves that it is gone.
-    await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+    await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'plainWorker')], { homeBeatMs: 1_000 });
     await service.ready('a');
   },
 );

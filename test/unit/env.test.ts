@@ -35,4 +35,9 @@ t.test('lesson 38: a child sees what it may: exact names, prefixes and suffixes'
     { PATH: '/bin', LC_ALL: 'C', HOME: '/h' },
     'nothing secret is common',
   );
+  t.same(
+    filterEnv({ AGENT_INCARNATION: 'home.slot.1', AGENT_SLOT: 's' }, []),
+    { AGENT_INCARNATION: 'home.slot.1' },
+    'the mark always passes',
+  );
 });
