@@ -63,6 +63,8 @@ export const limits = {
     termMs: 5_000,
     /** From SIGKILL to "this group cannot be killed": the kernel needs milliseconds. */
     killMs: 5_000,
+    /** After its deadline a drain gets this long to interrupt what runs. */
+    interruptMs: 1_000,
     /** A sign of life this often: six workers cost under 10 ms of CPU a minute at this rate. */
     heartbeatMs: 5_000,
     /** More often only where `supervisor.liveness.suspect_ms` asks for it. */

@@ -10,14 +10,14 @@ import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger, type LogSink } from '../base/log.ts';
 import { createRedactor, type Redactor } from '../base/redact.ts';
-import { sleep, untilBeatMs, within } from '../base/time.ts';
+import { sleep, untilBeatMs } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import { drain, ping, report, stop } from '../ipc/contracts/peer.ts';
 import { attach, ensureSlot, facts as factsNotice, heartbeat } from '../ipc/contracts/supervisor.ts';
 import { dial } from '../ipc/dial.ts';
 import { handle, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
-import { serve } from '../ipc/serve.ts';
+import { serve, type SocketServer } from '../ipc/serve.ts';
 import { loadConfig, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets, type Secrets } from '../state/env.ts';
 import { ensureToken, openHome, prepareHome, requireProfile, type Home, type ProfilePaths } from '../state/home.ts';
@@ -119,6 +119,8 @@ interface Life {
   lagMs: number;
   /** The worker's own way to `worker.stop`; set once the service is built. */
   stop: ((deadlineMs: number) => Promise<void>) | undefined;
+  /** Puts the socket file back when it is gone; set once it serves. */
+  mendSocket?: () => Promise<void>;
 }
 
 async function openLife(kind: string): Promise<Life> {
@@ -187,13 +189,13 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
   await using resources = new AsyncDisposableStack();
 
   const service = resources.use(await start(context));
-  const drainOnce = once((deadlineMs: number) => drainService(service, context, deadlineMs));
-  const stopOnce = once(async (deadlineMs: number) => {
-    await drainOnce(deadlineMs);
+  const drainNow = createDrain(service, context);
+  const stopNow = async (deadlineMs: number): Promise<void> => {
+    await drainNow(deadlineMs);
     leaving.resolve(exitCodes.ok);
-  });
-  life.stop = stopOnce;
-  const own = ownHandlers({ service, life, startedAt, drainOnce, stopOnce });
+  };
+  life.stop = stopNow;
+  const own = ownHandlers({ service, life, startedAt, drainNow, stopNow });
   const server = await serve({
     path: context.home.run.socket(context.slot),
     slot: context.slot,
@@ -207,14 +209,15 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
     ...(service.onLink ? { onLink: service.onLink } : {}),
   });
   resources.use(server);
+  life.mendSocket = () => mendSocket(server, context.log);
 
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
       context.log.info(`${name} received`);
-      void stopOnce(limits.worker.termMs - 500);
+      void stopNow(limits.worker.termMs - 500);
     });
   }
-  if (!context.external) void keepSupervised(life, nonce, own, service, stopOnce);
+  if (!context.external) void keepSupervised(life, nonce, own, service, stopNow);
   context.log.info('ready', { ready_ms: Math.round(performance.now() - startedAt) });
   service.started?.();
   settleAfterStart();
@@ -230,17 +233,17 @@ interface OwnParts {
   service: WorkerService;
   life: Life;
   startedAt: number;
-  drainOnce: (deadlineMs: number) => Promise<{ interrupted: number; drained_ms: number }>;
-  stopOnce: (deadlineMs: number) => Promise<void>;
+  drainNow: Drain;
+  stopNow: (deadlineMs: number) => Promise<void>;
 }
 
 /** The methods every worker answers (contract §5). */
-function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts): Handler[] {
+function ownHandlers({ service, life, startedAt, drainNow, stopNow }: OwnParts): Handler[] {
   const { slot } = life.context;
   const uptime = () => Math.round(performance.now() - startedAt);
   return [
     handle(ping, () => ({ slot, pid: process.pid, uptime_ms: uptime() })),
-    handle(drain, ({ deadline_ms }) => drainOnce(deadline_ms)),
+    handle(drain, ({ deadline_ms }) => drainNow(deadline_ms)),
     handle(report, async () => ({
       slot,
       pid: process.pid,
@@ -251,7 +254,7 @@ function ownHandlers({ service, life, startedAt, drainOnce, stopOnce }: OwnParts
       facts: { ...life.facts, ...service.facts?.() },
     })),
     handle(stop, ({ deadline_ms }) => {
-      setImmediate(() => void stopOnce(deadline_ms ?? limits.worker.drainMs));
+      setImmediate(() => void stopNow(deadline_ms ?? limits.worker.drainMs));
       return { stopping: true as const };
     }),
   ];
@@ -264,24 +267,34 @@ async function turnOfTheLoopMs(): Promise<number> {
   return Math.round(performance.now() - startedAt);
 }
 
-async function drainService(
-  service: WorkerService,
-  context: WorkerContext,
-  deadlineMs: number,
-): Promise<{ interrupted: number; drained_ms: number }> {
-  const startedAt = performance.now();
-  context.log.info('draining', { deadline_ms: deadlineMs, active: service.active() });
+type Drain = (deadlineMs: number) => Promise<{ interrupted: number; drained_ms: number }>;
+
+/** Drains once; a later call joins, and shortens it when it leaves less time. */
+function createDrain(service: WorkerService, context: WorkerContext): Drain {
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new AgentError('TIMEOUT', 'the drain ran out of time')), deadlineMs);
+  let running: ReturnType<Drain> | undefined;
+  return (deadlineMs) => {
+    const timer = setTimeout(() => deadline.abort(new AgentError('TIMEOUT', 'the drain ran out of time')), deadlineMs);
+    context.log.info(running ? 'draining faster' : 'draining', { deadline_ms: deadlineMs, active: service.active() });
+    running ??= drainService(service, context, deadline.signal);
+    return running.finally(() => clearTimeout(timer));
+  };
+}
+
+async function drainService(service: WorkerService, context: WorkerContext, deadline: AbortSignal): ReturnType<Drain> {
+  const startedAt = performance.now();
+  const drainedMs = () => Math.round(performance.now() - startedAt);
+  // A service that ignores its deadline gets a second to interrupt, then is left to SIGTERM.
+  const overdue = new Promise<never>((_resolve, reject) => {
+    const late = () => setTimeout(() => reject(deadline.reason as Error), limits.worker.interruptMs).unref();
+    deadline.addEventListener('abort', late, { once: true });
+  });
   try {
-    // A service that ignores its deadline gets a second to interrupt, then is left to SIGTERM.
-    const { interrupted } = await within(service.drain(deadline.signal), { ms: deadlineMs + 1_000, what: 'drain' });
-    return { interrupted, drained_ms: Math.round(performance.now() - startedAt) };
+    const { interrupted } = await Promise.race([service.drain(deadline), overdue]);
+    return { interrupted, drained_ms: drainedMs() };
   } catch (thrown) {
     context.log.warn(`drain did not finish: ${messageOf(thrown)}`);
-    return { interrupted: service.active().length, drained_ms: Math.round(performance.now() - startedAt) };
-  } finally {
-    clearTimeout(timer);
+    return { interrupted: service.active().length, drained_ms: drainedMs() };
   }
 }
 
@@ -291,7 +304,7 @@ async function keepSupervised(
   nonce: string,
   own: Handler[],
   service: WorkerService,
-  stopOnce: (deadlineMs: number) => Promise<void>,
+  stopNow: (deadlineMs: number) => Promise<void>,
 ): Promise<void> {
   const { context } = life;
   let orphanedAt = performance.now();
@@ -324,12 +337,12 @@ async function keepSupervised(
     } catch (thrown) {
       if (isAgentError(thrown) && thrown.code === 'UNKNOWN_SLOT') {
         context.log.error(`the supervisor does not know this process: ${thrown.message}`);
-        return void stopOnce(limits.worker.termMs);
+        return void stopNow(limits.worker.termMs);
       }
     }
     if (performance.now() - orphanedAt > limits.worker.orphanMs) {
       context.log.error('no supervisor for 15 minutes: leaving');
-      return void stopOnce(limits.worker.drainMs);
+      return void stopNow(limits.worker.drainMs);
     }
     // The name changes when the old socket is removed, too: the new one is some milliseconds away then.
     startingMs = (await supervisorSocketChanges(context)) ? limits.worker.redialMs : 0;
@@ -358,11 +371,21 @@ function startHeartbeat(life: Life, link: Link, service: WorkerService, everyMs:
         progress: life.steps,
         utilization: Math.round(utilization * 1_000) / 1_000,
       });
+      void life.mendSocket?.();
       arm();
     }, waitMs).unref();
   };
   arm();
   return () => clearTimeout(timer);
+}
+
+/** Somebody may have cleaned up `run/`: the socket comes back at the next beat. */
+async function mendSocket(server: SocketServer, log: Logger): Promise<void> {
+  try {
+    if (await server.mend()) log.warn('the socket of this worker was gone; it is there again');
+  } catch (thrown) {
+    log.error(`the socket of this worker is gone and cannot be made again: ${messageOf(thrown)}`);
+  }
 }
 
 /** Waits for a change in `run/` (a wake-up, not a poll), at most five seconds; true when there was one. */
@@ -433,11 +456,6 @@ function byFile<T>(path: string, read: () => T): () => T {
     }
     return value;
   };
-}
-
-function once<A extends unknown[], R>(run: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
-  let first: Promise<R> | undefined;
-  return (...args) => (first ??= run(...args));
 }
 
 function cached<K, V>(map: Map<K, V>, key: K, make: () => V): V {

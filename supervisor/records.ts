@@ -1,7 +1,7 @@
 /**
  * `run/slots.json`: which process is which incarnation. Written before a process counts as running, so
  * that the next supervisor can prove which processes are its predecessor's (house, "Workers outlive the
- * supervisor"). Lessons 23, 24, 27.
+ * supervisor"), and which slots are to stay down. Lessons 23, 24, 27.
  */
 import { z } from 'zod';
 import { readJson, writeJsonAtomic } from '../state/atomicFile.ts';
@@ -10,6 +10,9 @@ import type { IncarnationRecord } from './incarnation.ts';
 
 const RecordFile = z.object({
   version: z.literal(1),
+  boot_id: z.string().optional(),
+  /** Stopped by the operator, or come to their end. */
+  stopped: z.array(z.string()).optional(),
   slots: z.array(
     z.object({
       slot: z.string(),
@@ -27,8 +30,8 @@ const RecordFile = z.object({
   ),
 });
 
-export function writeRecords(path: string, records: IncarnationRecord[]): void {
-  writeJsonAtomic(path, { version: 1, slots: records }, { durable: false });
+export function writeRecords(path: string, records: IncarnationRecord[], stopped: readonly string[]): void {
+  writeJsonAtomic(path, { version: 1, boot_id: bootId(), slots: records, stopped }, { durable: false });
 }
 
 export interface FoundProcesses {
@@ -36,20 +39,27 @@ export interface FoundProcesses {
   alive: IncarnationRecord[];
   /** Dead themselves, but members of their group may live. */
   leftovers: IncarnationRecord[];
+  /** Slots that are to stay down although they start at boot: nobody has booted since. */
+  stopped: ReadonlySet<string>;
 }
 
 /** What an earlier supervisor left running. A half-written or foreign file proves nothing and finds nothing. */
 export function findProcesses(path: string): FoundProcesses {
   let records: IncarnationRecord[] = [];
+  let stopped: string[] = [];
   try {
     const parsed = RecordFile.safeParse(readJson(path));
-    if (parsed.success) records = parsed.data.slots;
+    if (parsed.success) {
+      records = parsed.data.slots;
+      if (parsed.data.boot_id === bootId()) stopped = parsed.data.stopped ?? [];
+    }
   } catch {
     // unreadable: nothing in it can be trusted
   }
   const thisBoot = records.filter((record) => record.boot_id === bootId());
   const alive = thisBoot.filter(isSameProcess);
-  return { alive, leftovers: thisBoot.filter((record) => !alive.includes(record) && hasLeftovers(record)) };
+  const leftovers = thisBoot.filter((record) => !alive.includes(record) && hasLeftovers(record));
+  return { alive, leftovers, stopped: new Set(stopped) };
 }
 
 /** Its group lives on; or it has a cgroup, whose directory at least is to be removed. */

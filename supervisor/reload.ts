@@ -41,7 +41,7 @@ function reconfigure(host: ReloadHost, runner: SlotRunner, spec: SlotSpec): void
   runner.configure(spec, host.policy);
   const failed = (thrown: unknown) => host.log.warn(`${slot} was not brought up to the new configuration`, errorFields(thrown));
   if (disabled) void host.command('stop', runner, why).catch(failed);
-  else if (enabled) runner.bootStart();
+  else if (enabled) void host.command('start', runner, why).catch(failed);
   else if (runner.isWanted) void host.command('restart', runner, why).catch(failed);
 }
 

@@ -55,6 +55,8 @@ export class SlotRunner {
   restarts = 0;
   sinceMs: number;
   readyMs: number | null = null;
+  /** A program that was to run once has run. */
+  isFinished = false;
   lastReport: EndReport | undefined;
   /** What the worker says about itself. */
   facts: Record<string, unknown> = {};
@@ -287,8 +289,10 @@ export class SlotRunner {
 
   #feed(event: SlotEvent): void {
     const before = this.state;
+    const phaseBefore = this.#slot.phase;
     const { state, effects } = nextSlot(this.#slot, event);
     this.#slot = state;
+    this.isFinished = state.phase === 'down' && (this.isFinished || phaseBefore === 'ending');
     if (this.state !== before) this.sinceMs = this.#host.clock.now();
     for (const effect of effects) this.#run(effect);
     this.#settle(event);

@@ -3,6 +3,7 @@
  * serve the control socket, start what is wanted, watch, and take everything down in order.
  * It does no worker's work, loads nothing heavy and imports no service.
  */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
@@ -124,6 +125,8 @@ export class Supervisor {
   #problems: Problems;
   #adopted = 0;
   #recordsDue = false;
+  /** Stopped by the operator: a supervisor that takes over leaves them so. */
+  #stopped = new Set<string>();
   #pauseStamp = '';
   #changes = new Changes();
   #order = new StartOrder(this.slots, this.#changes);
@@ -169,6 +172,7 @@ export class Supervisor {
     this.#settings.report(this.#problems, this.log, this.#redact);
     for (const spec of this.#options.specs(this.#settings.config)) this.#addSlot(spec);
     this.#checkOrder();
+    for (const slot of found.stopped) this.#stopped.add(slot);
     const wanted = this.#reconcile();
     await Promise.all(found.leftovers.map((record) => sweepTree(record, this.#trees)));
     await this.#sweepUnknown(found);
@@ -199,6 +203,8 @@ export class Supervisor {
   ): Promise<Receipt> {
     if (this.#down) throw new AgentError('DRAINING', 'the service is going down');
     this.#order.forget(runner);
+    if (action === 'stop') this.#stopped.add(runner.spec.slot);
+    else this.#stopped.delete(runner.spec.slot);
     this.#gatewayRecords.get(runner.spec.slot)?.intend(action === 'stop' ? 'stopped' : 'running');
     this.log.info(`${action} ${runner.spec.slot}`, { actor, cause, drain });
     const receipt = await {
@@ -322,6 +328,7 @@ export class Supervisor {
       command: (action, runner, why) => this.command(action, runner, why),
       add: (spec) => this.#addSlot(spec),
       removed: (slot) => {
+        this.#stopped.delete(slot);
         this.#listeners.release(slot);
         this.#snapshot.soon();
       },
@@ -351,7 +358,7 @@ export class Supervisor {
         return start;
       },
     };
-    return [...this.slots.values()].filter(({ spec }) => isWanted(spec, intent));
+    return [...this.slots.values()].filter(({ spec }) => isWanted(spec, intent) && !this.#stopped.has(spec.slot));
   }
 
   #checkOrder(): void {
@@ -479,7 +486,8 @@ export class Supervisor {
       runner.incarnation && runner.incarnation.pid > 0 ? [runner.incarnation.record] : [],
     );
     try {
-      writeRecords(this.home.run.slots, records);
+      const finished = [...this.slots.values()].filter(({ isFinished }) => isFinished).map(({ spec }) => spec.slot);
+      writeRecords(this.home.run.slots, records, [...this.#stopped, ...finished]);
     } catch (thrown) {
       this.log.error('slots.json was not written: a new supervisor could not take these workers over', errorFields(thrown));
     }
@@ -504,6 +512,8 @@ export class Supervisor {
 
   async #finish(): Promise<void> {
     for (const runner of this.slots.values()) runner.release();
+    // What was stopped by hand is stopped until the next start of the service.
+    rmSync(this.home.run.slots, { force: true });
     this.log.info('ended');
     await this.#life.disposeAsync();
     await this.#server?.[Symbol.asyncDispose]();

@@ -101,6 +101,19 @@ t.test('a drain lets a running turn end, refuses new prompts, and interrupts wha
   });
 });
 
+t.test('SIGTERM during a long drain shortens it', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  const session = await client.create();
+  await client.submit(session, 'slow: 300');
+  await client.next('message.delta', ({ session_id }) => session_id === session);
+  const draining = client.link.call(drain, { deadline_ms: 200_000 });
+  const ended = worker.kill('SIGTERM');
+  t.match(await draining, { interrupted: 1 });
+  t.same(await ended, { code: 0, signal: null });
+});
+
 t.test('SIGTERM ends the worker with exit code 0 and removes its socket', async (t) => {
   using home = testHome();
   await using worker = await startWorker(home, 'agent', { demo: true });

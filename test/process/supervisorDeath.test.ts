@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Status } from '../../ipc/contracts/supervisor.ts';
+import { stopSlot, type Status } from '../../ipc/contracts/supervisor.ts';
+import { dial } from '../../ipc/dial.ts';
+import { readToken } from '../../state/home.ts';
 import { groupAlive, isSameProcess, startTimeOf } from '../../state/processIdentity.ts';
 import type { SlotSpec } from '../../supervisor/spec.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
@@ -18,9 +20,9 @@ interface Outside extends AsyncDisposable {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-async function superviseOutside(home: TestHome, slots: SlotSpec[]): Promise<Outside> {
+async function superviseOutside(home: TestHome, slots: SlotSpec[], code = 'test'): Promise<Outside> {
   const child = spawn(process.execPath, [join(projectRoot, 'test/fixtures/superviseFixtures.ts')], {
-    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: JSON.stringify(slots) },
+    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: JSON.stringify(slots), CODE: code },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
@@ -127,4 +129,76 @@ t.test('lesson 23: records that do not prove anything adopt nothing and kill nob
   } finally {
     process.kill(-stranger.pid!, 'SIGKILL');
   }
+});
+
+/** A program of the user's: prints numbers, and goes on. */
+const counting = (home: TestHome, more: Partial<SlotSpec> = {}): SlotSpec => ({
+  ...fixtureSlot(home, 'counts', 'unused'),
+  kind: 'sidecar',
+  readiness: { log: 'number 1' },
+  command: ['/bin/sh', '-c', 'n=0; while [ $n -lt 400 ]; do n=$((n+1)); echo "number $n"; sleep 0.01; done; exec sleep 1000'],
+  env: { PATH: process.env.PATH ?? '' },
+  ...more,
+});
+
+t.test('sidecars are taken over as the same processes, and no line that they print in between is lost or doubled', async (t) => {
+  using home = testHome();
+  const slots = [counting(home)];
+  const first = await superviseOutside(home, slots);
+  await first.kill('SIGKILL');
+  const second = await superviseOutside(home, slots);
+  t.match(second.status, {
+    supervisor: { adopted: 1 },
+    workers: [{ state: 'ready', restarts: 0, adopted: true, pid: first.status.workers[0]!.pid }],
+  });
+  await second.kill('SIGKILL');
+  await using third = await superviseOutside(home, slots);
+  t.equal(third.status.workers[0]!.pid, first.status.workers[0]!.pid);
+  const log = () => readFileSync(join(home.logs, 'counts.log'), 'utf8');
+  await until('the last number is written', () => log().includes('number 400'));
+  const numbers = [...log().matchAll(/number (\d+)/g)].map(([, n]) => Number(n));
+  t.strictSame(
+    numbers,
+    Array.from({ length: 400 }, (_, n) => n + 1),
+  );
+});
+
+t.test('a slot that was stopped by hand, and a program that has run once, stay down under the next supervisor', async (t) => {
+  using home = testHome();
+  const once = counting(home, {
+    slot: 'once',
+    command: ['/bin/sh', '-c', 'echo ran >> once.txt'],
+    readiness: 'none',
+    restart: 'on-failure',
+  });
+  const slots = [fixtureSlot(home, 'a', 'plainWorker'), fixtureSlot(home, 'b', 'plainWorker'), once];
+  const first = await superviseOutside(home, slots);
+  {
+    using link = await dial(home.run.supervisorSocket, { token: readToken(home) ?? '', slot: 'test' });
+    t.match(await link.call(stopSlot, { slot: 'a' }), { ok: true });
+  }
+  await until('it has run', () => existsSync(join(home.root, 'once.txt')));
+  await until('it is on record', () => readFileSync(home.run.slots, 'utf8').includes('"stopped":["a","once"]'));
+  await first.kill('SIGKILL');
+  const second = await superviseOutside(home, slots);
+  t.match(second.status.workers, [
+    { slot: 'a', state: 'down' },
+    { slot: 'b', state: 'ready', pid: first.status.workers[1]!.pid },
+    { slot: 'once', state: 'down' },
+  ]);
+  await second.kill('SIGTERM');
+  await using third = await superviseOutside(home, slots);
+  t.match(third.status.workers, [{ slot: 'a', state: 'ready' }, { slot: 'b' }, {}], 'the next start of the service starts it');
+});
+
+t.test('a worker of another release is taken over, works on, and is named', async (t) => {
+  using home = testHome();
+  const slots = [fixtureSlot(home, 'a', 'plainWorker')];
+  const first = await superviseOutside(home, slots, 'old-code');
+  await first.kill('SIGKILL');
+  await using second = await superviseOutside(home, slots, 'new-code');
+  t.match(second.status, {
+    problems: [{ what: 'a runs the code of another release (old-code)', fix: 'agent restart a' }],
+    workers: [{ state: 'ready', code: 'old-code', pid: first.status.workers[0]!.pid }],
+  });
 });
