@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import t from 'tap';
 import { limits } from '../../base/limits.ts';
 import { readBoxes } from '../../bin/blackBoxes.ts';
-import type { BlackBox } from '../../ipc/contracts/blackBox.ts';
 import { composeBox, readLastBox, saveBox, type BoxParts } from '../../supervisor/blackBox.ts';
 import { reportEnd } from '../../supervisor/endReport.ts';
 import { testHome } from '../harness/home.ts';
@@ -85,7 +84,7 @@ t.test('one box is bounded, its newest lines are kept; all together are bounded'
   const tail = Array.from({ length: 200 }, (_, index) => `${index} ${'ä'.repeat(2_000)}`);
   const box = composeBox(parts(1, {}, tail));
   t.equal(box.tail.at(-1), tail.at(-1));
-  for (let slot = 0; slot < 70; slot++) saveBox(home.crash, { ...box, slot: `s${slot}` } as BlackBox);
+  for (let slot = 0; slot < 70; slot++) saveBox(home.crash, { ...box, slot: `s${slot}` });
   const sizes = readdirSync(home.crash).map((name) => statSync(join(home.crash, name)).size);
   t.ok(Math.max(...sizes) <= limits.supervisor.boxMaxBytes * 1.05, `largest ${Math.max(...sizes)}`);
   const total = sizes.reduce((sum, size) => sum + size, 0);
