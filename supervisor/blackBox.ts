@@ -9,7 +9,6 @@ import { limits } from '../base/limits.ts';
 import type { BlackBox, Evidence } from '../ipc/contracts/blackBox.ts';
 import type { Liveness, ResourceSample } from '../ipc/contracts/supervisor.ts';
 import { writeJsonAtomic } from '../state/atomicFile.ts';
-import type { MemoryAtEnd } from './causes.ts';
 import type { EndReport } from './endReport.ts';
 
 /** What is known of an incarnation beside the report on its end. */
@@ -51,11 +50,6 @@ export function composeBox({ report, units, askedBy, samples, liveness, redact, 
     },
   };
   return cutToSize(box);
-}
-
-/** What is known of memory when an incarnation has just ended: what was counted and measured of it, and the machine now. */
-export function memoryAtEnd(oomKills: number | null, rssBytes: number | undefined, hardBytes: number | undefined): MemoryAtEnd {
-  return { oomKills, rssBytes, hardBytes, freeBytes: freemem(), totalBytes: totalmem() };
 }
 
 /** The oldest lines go first: what it said last tells most. */

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { limits } from '../../base/limits.ts';
+import { sleep } from '../../base/time.ts';
 import type { Status } from '../../ipc/contracts/supervisor.ts';
 import { groupAlive, isSameProcess, startTimeOf } from '../../state/processIdentity.ts';
 import type { SlotSpec } from '../../supervisor/spec.ts';
@@ -102,6 +104,37 @@ t.test(
     await service.ready('a');
   },
 );
+
+t.test('the end of a worker that was taken over is seen at once, though its exit status is not', async (t) => {
+  using home = testHome();
+  const slots = [fixtureSlot(home, 'a', 'plainWorker')];
+  const first = await superviseOutside(home, slots);
+  const pid = first.status.workers[0]!.pid!;
+  await first.kill('SIGKILL');
+  await using second = await superviseFixtures(home, slots);
+  await second.ready('a');
+  const runner = second.supervisor.slots.get('a')!;
+  t.equal(runner.incarnation!.adopted, true);
+  const look = limits.supervisor.adoptedLookMs;
+  // Just after the slow look at all adopted ones would have been: only its closed connection can tell so soon.
+  const killedAt = performance.now();
+  process.kill(pid, 'SIGKILL');
+  await until('its end is seen', () => runner.restarts === 1);
+  t.ok(performance.now() - killedAt < look / 2, `${Math.round(performance.now() - killedAt)} ms`);
+  t.match(runner.lastExit, { code: null, signal: null, summary: /ended while no supervisor watched/ });
+});
+
+t.test('a supervisor that was itself stopped for a while kills nobody when it goes on', async (t) => {
+  using home = testHome({ 'config.yaml': 'supervisor: { liveness: { suspect_ms: 400, kill_ms: 800 } }\n' });
+  await using service = await superviseOutside(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  const pid = service.status.workers[0]!.pid!;
+  process.kill(service.pid, 'SIGSTOP');
+  await sleep(2_000);
+  process.kill(service.pid, 'SIGCONT');
+  // Three times the silence after which it would kill.
+  await sleep(2_400);
+  t.not(startTimeOf(pid), undefined, 'the same process lives');
+});
 
 t.test('lesson 23: records that do not prove anything adopt nothing and kill nobody', async (t) => {
   using home = testHome();
