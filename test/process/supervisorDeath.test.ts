@@ -116,7 +116,6 @@ t.test('the end of a worker that was taken over is seen at once, though its exit
   const runner = second.supervisor.slots.get('a')!;
   t.equal(runner.incarnation!.adopted, true);
   const look = limits.supervisor.adoptedLookMs;
-  // Just after the slow look at all adopted ones would have been: only its closed connection can tell so soon.
   const killedAt = performance.now();
   process.kill(pid, 'SIGKILL');
   await until('its end is seen', () => runner.restarts === 1);
