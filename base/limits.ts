@@ -115,8 +115,8 @@ export const limits = {
     lastWordsMs: 20,
     /** `agent up` waits this long for every wanted slot. */
     upMs: 60_000,
-    /** Evidence of a hung worker: from asking for the stack of its loop to going on without it (measured: 110 ms). */
-    evidenceMs: 2_000,
+    /** Evidence of a hung worker: from asking for the stack of its loop to going on without it (measured: 110 ms, seconds on a machine that is swamped). */
+    evidenceMs: 5_000,
     evidenceFramesMax: 30,
     evidenceFilesMax: 50,
     evidenceThreadsMax: 40,

@@ -14,7 +14,15 @@ export function whyText(why: Why, nowMs = Date.now(), paint: Paint = painter(out
   const head = [paint('bold', sentence), ...(fix && !sentence.includes(fix) ? [`Fix: ${fix}`] : [])];
   const when = last_exit ? [paint('dim', whenLine(why, nowMs))] : [];
   const evidence = box ? sectionsOf(box) : [];
-  const list = ends.length > 1 ? [section('Ends on record', ends.map((end) => endLine(end, nowMs)))] : [];
+  const list =
+    ends.length > 1
+      ? [
+          section(
+            'Ends on record',
+            ends.map((end) => endLine(end, nowMs)),
+          ),
+        ]
+      : [];
   return [[...head, ...when].join('\n'), ...list, ...evidence]
     .filter(Boolean)
     .map((text, index) => (index === 0 ? text : paintTitle(text, paint)))
@@ -38,13 +46,17 @@ function sectionsOf(box: BlackBox): string[] {
     section('What it was doing', doing(box)),
     section('Last lines it printed', box.tail.slice(-LINES)),
     section('Before the end', resourceLines(box)),
-    section('Signs of life', (box.liveness ?? []).map(({ at, word, why }) => `${at}  ${word}${why ? `: it ${why}` : ''}`)),
+    section(
+      'Signs of life',
+      (box.liveness ?? []).map(({ at, word, why }) => `${at}  ${word}${why ? `: it ${why}` : ''}`),
+    ),
     section('What it held', evidence?.process ? processLines(evidence) : []),
     section('Around it', aroundLines(box)),
   ];
 }
 
-const section = (title: string, lines: string[]): string => (lines.length ? `${title}\n${lines.map((line) => `  ${line}`).join('\n')}` : '');
+const section = (title: string, lines: string[]): string =>
+  lines.length ? `${title}\n${lines.map((line) => `  ${line}`).join('\n')}` : '';
 
 function paintTitle(text: string, paint: Paint): string {
   const end = text.indexOf('\n');

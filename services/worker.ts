@@ -64,6 +64,8 @@ export interface WorkerService extends AsyncDisposable {
   onLink?: (link: Link) => void;
   /** Names of units of work in flight; empty = idle. */
   active(): string[];
+  /** Steps of accepted work beside those of `context.progress()`: any number that changes with them and not otherwise. */
+  steps?(): number;
   /** Facts for `worker.report`. */
   facts?(): Record<string, unknown>;
   /** Take no new work, finish what runs until `signal` aborts, then interrupt it. Answers how much was interrupted. */
@@ -368,7 +370,7 @@ function startHeartbeat(life: Life, link: Link, service: WorkerService, everyMs:
         active: active.length,
         units: active.slice(0, limits.worker.unitsMax).map((name) => name.slice(0, limits.worker.unitNameMaxChars)),
         lag_ms: life.lagMs,
-        progress: life.steps,
+        progress: life.steps + (service.steps?.() ?? 0),
         utilization: Math.round(utilization * 1_000) / 1_000,
       });
       void life.mendSocket?.();

@@ -45,14 +45,15 @@ export class Cgroup {
   async kill(ms: number = limits.worker.killMs): Promise<boolean> {
     await this.#attached;
     const deadlineMs = performance.now() + ms;
-    for (let pauseMs = 1; !this.isEmpty; pauseMs = Math.min(pauseMs * 2, 25)) {
+    // Half a millisecond is the common case: the first pauses are shorter than a timer's shortest.
+    for (let pauseMs = 0.1; !this.isEmpty; pauseMs = Math.min(pauseMs * 2, 25)) {
       if (performance.now() >= deadlineMs) return false;
       try {
         writeFileSync(join(this.path, 'cgroup.kill'), '1');
       } catch {
         // a kernel before 5.14 has no cgroup.kill: group and marks do it
       }
-      await sleep(pauseMs);
+      await (pauseMs < 1 ? new Promise((resolve) => setImmediate(resolve)) : sleep(pauseMs));
     }
     this.remove();
     return true;

@@ -123,7 +123,7 @@ function converse(socket: WebSocketClient): Promise<MainStack> {
       send('Debugger.enable');
       send('Debugger.pause');
       // One that rests in its events has no JavaScript to pause in: this makes it run a line.
-      nudge = setTimeout(() => frames ?? send('Runtime.evaluate', { expression: '0' }), NUDGE_MS);
+      nudge = setTimeout(() => frames ?? send('Runtime.evaluate', { expression: `0 //# sourceURL=${NUDGE_URL}` }), NUDGE_MS);
     });
     socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as Message;
@@ -138,9 +138,10 @@ function converse(socket: WebSocketClient): Promise<MainStack> {
         });
       } else if (asked !== undefined && message.id === asked) {
         send('Debugger.resume');
+        const stack = framesOf(frames!, urls);
         resolve({
-          stack: framesOf(frames!, urls),
-          note: null,
+          stack,
+          note: stack.length ? null : 'its main thread answered at once: it was not computing',
           resources: counted(message.result?.result?.value),
           isInNativeCode: false,
         });
@@ -149,13 +150,16 @@ function converse(socket: WebSocketClient): Promise<MainStack> {
   });
 }
 
-const NUDGE_MS = 300;
+const NUDGE_MS = 1_000;
+/** Marks the frame that is ours. */
+const NUDGE_URL = 'agent-nudge';
 
 /** Should the worker come back to life after all, nobody needs its debugger any more. */
 const CLOSE_LATER = `setTimeout(() => process.getBuiltinModule('node:inspector').close(), 100).unref()`;
 
 function framesOf(frames: CallFrame[], urls: Map<string, string>): StackFrame[] {
-  return frames.slice(0, limits.supervisor.evidenceFramesMax).map(({ functionName, location }) => ({
+  const seen = frames.filter(({ location }) => urls.get(location.scriptId) !== NUDGE_URL);
+  return seen.slice(0, limits.supervisor.evidenceFramesMax).map(({ functionName, location }) => ({
     function: functionName || '(anonymous)',
     at: `${(urls.get(location.scriptId) ?? '').replace(/^file:\/\//, '')}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`,
   }));

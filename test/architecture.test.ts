@@ -70,6 +70,7 @@ const starters = [
   'services/cron/script.ts',
   'services/mcp/stdioChild.ts',
   'services/terminal/shell.ts',
+  'state/marks.ts',
   'state/processIdentity.ts',
   'supervisor/incarnation.ts',
   'supervisor/output.ts',

@@ -29,6 +29,7 @@ export function buildAgent(context: WorkerContext): SessionParts {
     store,
     log: context.log,
     onFailure: (sessionId, thrown) => turns.storeFailed(sessionId, thrown),
+    onStored: () => context.progress(),
     onPrune: (sessionId, seq) => turns.saveProgress(sessionId, seq),
   });
   const desk = createModelDesk(context);

@@ -36,6 +36,8 @@ export interface EventLogOptions {
   log: Logger;
   /** Pending text could not be stored. */
   onFailure(sessionId: string, thrown: unknown): void;
+  /** An event is on record: accepted work has moved. */
+  onStored(): void;
   /** Events up to `seq` are about to be forgotten: save what only they hold. */
   onPrune(sessionId: string, seq: number): void;
 }
@@ -123,6 +125,7 @@ export class EventLog {
       Date.now(),
     );
     stream.seq = seq;
+    this.#options.onStored();
     this.#outbox.push({ type, session_id: sessionId, seq, payload });
     if (++stream.unpruned >= limits.turn.eventsSlack) this.#prune(sessionId, stream);
   }

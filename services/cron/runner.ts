@@ -147,6 +147,7 @@ async function runOne(parts: RunnerParts, work: Work): Promise<void> {
   const { context, store } = parts;
   const { run, job } = work;
   store.markRunning(run.execution_id, Date.now());
+  context.progress();
   context.log.info(`${job.name}: run started`, { job_id: job.id, execution_id: run.execution_id, trigger: run.trigger });
   let prompt = run.prompt_text;
   if (prompt === null && job.script !== null) {
@@ -231,6 +232,7 @@ function failed(parts: RunnerParts, run: RunRow, job: JobRow, thrown: unknown): 
 /** The end of a run, its output file and its delivery; the last two are stored before anything is sent. */
 function finish({ context, store, handover }: RunnerParts, { run, job }: Work, result: Result): void {
   const atMs = Date.now();
+  context.progress();
   const before = store.job(job.id);
   const message = result.status === 'ok' ? result.message : failureNotice(before, result);
   const targets = message === undefined ? [] : splitTargets(job.deliver);

@@ -37,6 +37,7 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   return {
     handlers: [],
     active: () => sockets.active(),
+    steps: () => sockets.sentBytes(),
     facts: () => ({ sockets: sockets.active().length }),
     async drain(signal) {
       // Nothing runs here: the pages are told to dial again, requests end with the server.

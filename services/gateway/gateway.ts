@@ -69,6 +69,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     handlers: handlers({ store, platforms, delivery, turns, resolve }),
     active: () => [...turns.active(), ...delivery.active()],
     facts,
+    steps: () => store.changes,
     started() {
       if (platforms.states().length === 0) context.log.info('no platform is configured: the gateway idles; see `platforms` in config.yaml');
       prune();

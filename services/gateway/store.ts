@@ -91,6 +91,11 @@ export class GatewayStore implements Disposable {
     this.outbox = new Outbox(this.#db);
   }
 
+  /** Rows changed so far: every step of a message is one. */
+  get changes(): number {
+    return this.#db.prepare('SELECT total_changes()').pluck().get() as number;
+  }
+
   /** Runs `work` as one immediate transaction. */
   transact<T>(work: () => T): T {
     return this.#db.transaction(work).immediate();

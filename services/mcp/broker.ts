@@ -139,6 +139,7 @@ class Broker {
       throw thrown;
     } finally {
       this.running.delete(ticket);
+      this.#context.progress();
       if (this.#draining && this.running.size === 0) this.#idle.resolve();
       if (target) {
         const { server, tool } = target;

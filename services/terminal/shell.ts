@@ -59,6 +59,7 @@ export async function openTerminal({ context, link, params }: OpenOptions): Prom
 
   pty.onData((text) => {
     link.notify(data, { pty_id: id, data: text });
+    context.progress();
     if (held || link.unsentBytes < limits.terminal.outputPauseBytes) return;
     held = true;
     pty.pause();

@@ -7,6 +7,8 @@ import t from 'tap';
 import { stopSlot, type Status } from '../../ipc/contracts/supervisor.ts';
 import { dial } from '../../ipc/dial.ts';
 import { readToken } from '../../state/home.ts';
+import { limits } from '../../base/limits.ts';
+import { sleep } from '../../base/time.ts';
 import { groupAlive, isSameProcess, startTimeOf } from '../../state/processIdentity.ts';
 import type { SlotSpec } from '../../supervisor/spec.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
@@ -26,6 +28,7 @@ async function superviseOutside(home: TestHome, slots: SlotSpec[], code = 'test'
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
+  strays.add(child.pid!);
   const [first] = (await once(child.stdout, 'data')) as [Buffer];
   const line = first.toString();
   if (!line.startsWith('ready ')) throw new Error(line);
@@ -33,10 +36,24 @@ async function superviseOutside(home: TestHome, slots: SlotSpec[], code = 'test'
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await ended;
   };
-  return { status: JSON.parse(line.slice(6)) as Status, pid: child.pid!, kill, [Symbol.asyncDispose]: () => kill('SIGTERM') };
+  const status = JSON.parse(line.slice(6)) as Status;
+  for (const { pid } of status.workers) if (pid) strays.add(-pid);
+  return { status, pid: child.pid!, kill, [Symbol.asyncDispose]: () => kill('SIGTERM') };
 }
 
 t.setTimeout(110_000);
+
+/** Whatever a failed test left running ends here: supervisors by pid, workers by group. */
+const strays = new Set<number>();
+t.teardown(() => {
+  for (const pid of strays) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // it ended as it should
+    }
+  }
+});
 
 t.test('workers outlive a supervisor killed with SIGKILL; the next one takes the same processes over', async (t) => {
   using home = testHome();
@@ -104,6 +121,36 @@ t.test(
     await service.ready('a');
   },
 );
+
+t.test('the end of a worker that was taken over is seen at once, though its exit status is not', async (t) => {
+  using home = testHome();
+  const slots = [fixtureSlot(home, 'a', 'plainWorker')];
+  const first = await superviseOutside(home, slots);
+  const pid = first.status.workers[0]!.pid!;
+  await first.kill('SIGKILL');
+  await using second = await superviseFixtures(home, slots);
+  await second.ready('a');
+  const runner = second.supervisor.slots.get('a')!;
+  t.equal(runner.incarnation!.adopted, true);
+  const look = limits.supervisor.adoptedLookMs;
+  const killedAt = performance.now();
+  process.kill(pid, 'SIGKILL');
+  await until('its end is seen', () => runner.restarts === 1);
+  t.ok(performance.now() - killedAt < look / 2, `${Math.round(performance.now() - killedAt)} ms`);
+  t.match(runner.lastExit, { code: null, signal: null, summary: /ended while no supervisor watched/ });
+});
+
+t.test('a supervisor that was itself stopped for a while kills nobody when it goes on', async (t) => {
+  using home = testHome({ 'config.yaml': 'supervisor: { liveness: { suspect_ms: 400, kill_ms: 800 } }\n' });
+  await using service = await superviseOutside(home, [fixtureSlot(home, 'a', 'plainWorker')]);
+  const pid = service.status.workers[0]!.pid!;
+  process.kill(service.pid, 'SIGSTOP');
+  await sleep(2_000);
+  process.kill(service.pid, 'SIGCONT');
+  // Three times the silence after which it would kill.
+  await sleep(2_400);
+  t.not(startTimeOf(pid), undefined, 'the same process lives');
+});
 
 t.test('lesson 23: records that do not prove anything adopt nothing and kill nobody', async (t) => {
   using home = testHome();
@@ -178,7 +225,8 @@ t.test('a slot that was stopped by hand, and a program that has run once, stay d
     t.match(await link.call(stopSlot, { slot: 'a' }), { ok: true });
   }
   await until('it has run', () => existsSync(join(home.root, 'once.txt')));
-  await until('it is on record', () => readFileSync(home.run.slots, 'utf8').includes('"stopped":["a","once"]'));
+  const stopped = () => (JSON.parse(readFileSync(home.run.slots, 'utf8')) as { stopped: string[] }).stopped;
+  await until('both are on record', () => stopped().join() === 'a,once');
   await first.kill('SIGKILL');
   const second = await superviseOutside(home, slots);
   t.match(second.status.workers, [

@@ -33,6 +33,7 @@ function agentIn(home: TestHome): SessionParts & Disposable {
     release: { version: '0', code: 'test' },
     config: () => ({ config: {}, unknown: [] }),
     secrets: () => readSecrets(home.env, {}),
+    progress() {},
     peer: () => {
       throw new AgentError('PEER_UNREACHABLE', 'no peers here');
     },

@@ -3,6 +3,7 @@
  * the status of a refused upgrade, so guard and token refuse after the handshake, with a close code.
  */
 import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { AgentError } from '../../../base/errors.ts';
@@ -28,6 +29,8 @@ export interface SocketRoute {
 export interface Sockets extends Disposable {
   /** Paths of the open sockets. */
   active(): string[];
+  /** Bytes sent on them. */
+  sentBytes(): number;
   /** Closes all with 1012, so that the pages dial again; answers when they have, or the signal aborts. */
   drain(signal: AbortSignal): Promise<void>;
 }
@@ -42,6 +45,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
   };
   const heart = startHeartbeat();
   const paths = new WeakMap<WebSocket, string>();
+  const wires = new WeakMap<WebSocket, Socket>();
   let draining = false;
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -67,6 +71,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
       route.prepare?.(searchParams);
       accept((open) => {
         paths.set(open, pathname);
+        wires.set(open, request.socket);
         heart.add(open);
         route.serve(open, searchParams);
       });
@@ -77,6 +82,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
 
   return {
     active: () => [...wss.clients].map((open) => paths.get(open)).filter((path) => path !== undefined),
+    sentBytes: () => [...wss.clients].reduce((sum, open) => sum + (wires.get(open)?.bytesWritten ?? 0), 0),
     async drain(signal) {
       draining = true;
       const closed = [...wss.clients].map((open) => new Promise((resolve) => open.once('close', resolve)));
