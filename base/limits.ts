@@ -146,6 +146,20 @@ export const limits = {
     lineMaxBytes: 64 * KiB,
     /** Identical messages in a row collapse into one line with a count after this long. */
     repeatMs: 10_000,
+    /** What a slot may print in one go before its flood is declared and cut, … */
+    burstBytes: 256 * MiB,
+    /** … and for ever: 86 GB a day pass through rotation, more is no log any more (lessons 19). */
+    sustainedBytesPerSecond: 1 * MiB,
+    /** `logs/` and `crash/` of a profile together; the oldest rotated files go first. */
+    budgetBytes: 200_000_000,
+    /** How often the budget is looked at; a slot writes at most a file's worth in seconds, rotation bounds each log meanwhile. */
+    budgetMs: 3_600_000,
+    /** Read from the pipe of a slot at once: what a pipe of Linux holds. */
+    captureChunkBytes: 64 * KiB,
+    /** An unfinished line that grows longer is passed on in pieces. */
+    captureLineMaxBytes: 32 * KiB,
+    /** A private key in the output is hidden for at most this many lines when its end never comes. */
+    keyLinesMax: 200,
   },
   state: {
     /** SQLite busy timeout: one writer per store, so a wait means a reader's checkpoint. */
