@@ -104,6 +104,13 @@ export const limits = {
   supervisor: {
     /** Resource samples; `agent status` reads memory afresh by itself. Each sample costs 2 ms: the idle service stays under 0.1 % of a core. */
     sampleMs: 30_000,
+    /** Samples kept in memory for the report of an abnormal end. */
+    recentMs: 600_000,
+    /** Contract §4: history of seven days, a point each ten minutes: 20 KB a slot. */
+    historyMs: 604_800_000,
+    historyPointMs: 600_000,
+    /** The slope of memory is taken over the points of the last six hours. */
+    leakMs: 21_600_000,
     /** Receipts kept (contract §4). */
     receiptsMax: 1_000,
     /** Last lines of output kept in memory per incarnation for the report of its end. */
