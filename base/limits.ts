@@ -116,8 +116,6 @@ export const limits = {
     /** Last lines of output kept in memory per incarnation for the report of its end. */
     tailLinesMax: 200,
     tailLineMaxChars: 2_000,
-    /** What a process that never served printed last may still be in its pipe when its end is seen. */
-    lastWordsMs: 20,
     /** `agent up` waits this long for every wanted slot. */
     upMs: 60_000,
     /** Evidence of a hung worker: from asking for the stack of its loop to going on without it (measured: 110 ms). */

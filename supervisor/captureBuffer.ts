@@ -19,9 +19,12 @@ export class CaptureBuffer {
   newlineCount = 0;
   readonly #pairs: Uint16Array;
   readonly #classes = new Uint8Array(0x10000);
+  readonly #alsoMarked: readonly string[];
   #classesOf: { redact: Redactor; generation: number } | undefined;
 
-  constructor(inputBytes: number, outputBytes: number = 4 * limits.logs.captureChunkBytes) {
+  /** `alsoMarked`: three letters each that count as suspect too, because someone wants to look at such lines. */
+  constructor(inputBytes: number, alsoMarked: readonly string[] = [], outputBytes: number = 4 * limits.logs.captureChunkBytes) {
+    this.#alsoMarked = alsoMarked;
     this.inputBytes = inputBytes;
     this.bytes = Buffer.allocUnsafeSlow(inputBytes + outputBytes);
     this.newlines = new Int32Array(inputBytes);
@@ -70,6 +73,11 @@ export class CaptureBuffer {
     if (seen && seen.redact === redact && seen.generation === redact.generation) return this.#classes;
     for (let pair = 0; pair < 0x10000; pair++) this.#classes[pair] = classOf(pair & 0xff) | classOf(pair >> 8);
     redact.mark(this.#classes, has.suspect);
+    // A pair of its bytes stands at an even offset, wherever it begins.
+    for (const [a, b, c] of this.#alsoMarked.map((letters) => Buffer.from(letters))) {
+      this.#classes[a! | (b! << 8)]! |= has.suspect;
+      this.#classes[b! | (c! << 8)]! |= has.suspect;
+    }
     this.#classesOf = { redact, generation: redact.generation };
     return this.#classes;
   }

@@ -13,6 +13,16 @@ import { has, type CaptureBuffer } from './captureBuffer.ts';
 
 const NEWLINE = 0x0a;
 
+export interface LeftOut {
+  /** Three letters of each such line, for the look at every byte. */
+  letters: readonly string[];
+  /** Some part of each such line, for the look at a block that has the letters. */
+  part: RegExp;
+  is(line: string): boolean;
+}
+
+type Hooks = 'onFlood' | 'leaveOut';
+
 export interface LineWriterOptions {
   file: LogFile;
   slot: string;
@@ -21,6 +31,8 @@ export interface LineWriterOptions {
   buffer: CaptureBuffer;
   /** Says that a flood began or ended, in words. */
   onFlood?: (msg: string, fields: { dropped?: number }) => void;
+  /** Lines that do not belong into the log. */
+  leaveOut?: LeftOut;
   burstBytes?: number;
   sustainedBytesPerSecond?: number;
   repeatMs?: number;
@@ -31,7 +43,7 @@ export class LineWriter {
   dropped = 0;
   /** Process the lines are from. */
   pid: number | undefined;
-  readonly #options: Required<Omit<LineWriterOptions, 'onFlood'>> & Pick<LineWriterOptions, 'onFlood'>;
+  readonly #options: Required<Omit<LineWriterOptions, Hooks>> & Pick<LineWriterOptions, Hooks>;
   /** End of the records built so far. */
   #used: number;
   /** A record up to its message, quote included; as text without the quote. */
@@ -88,14 +100,15 @@ export class LineWriter {
 
   /** Something in the block is like a secret, or JSON writes it otherwise: which lines, text tells. */
   #lookCloser(start: number, end: number, found: number): void {
-    const { buffer, redact } = this.#options;
+    const { buffer, redact, leaveOut } = this.#options;
     const ascii = (found & has.beyondAscii) === 0;
     // Latin-1 is the cheap way to look at ASCII as text.
     const text = buffer.bytes.toString(ascii ? 'latin1' : 'utf8', start, end);
     const suspect = this.#keyLines > 0 || redact.suspects(text);
     const plain = (found & has.escape) === 0 && (ascii || isUtf8(buffer.bytes.subarray(start, end)));
-    if (plain && !suspect) this.#copyLines(start);
-    else this.#formatLines(text, suspect);
+    const out = leaveOut?.part.test(text) ? leaveOut : undefined;
+    if (plain && !suspect && !out) this.#copyLines(start);
+    else this.#formatLines(text, suspect, out);
   }
 
   #copyLines(blockStart: number): void {
@@ -144,11 +157,11 @@ export class LineWriter {
     this.#tokens -= end - start;
   }
 
-  #formatLines(text: string, suspect: boolean): void {
+  #formatLines(text: string, suspect: boolean, out: LeftOut | undefined): void {
     let previous = this.#last?.toString();
     for (const raw of text.split('\n')) {
       const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
-      if (line === '') continue;
+      if (line === '' || out?.is(line)) continue;
       if (line === previous) {
         this.#countRepeat();
         continue;

@@ -12,7 +12,7 @@ import { limits } from '../base/limits.ts';
 import type { LogFile } from '../base/logFile.ts';
 import type { Redactor } from '../base/redact.ts';
 import { CaptureBuffer } from './captureBuffer.ts';
-import { LineWriter } from './lineWriter.ts';
+import { LineWriter, type LeftOut } from './lineWriter.ts';
 import { TailBuffer } from './tailBuffer.ts';
 import { journalHeadBytes, OutputJournal, type Noted } from './outputJournal.ts';
 
@@ -48,7 +48,13 @@ const READS_MAX = 64;
 
 /** Reads the output of all slots through the same two buffers; each chunk is dealt with before the next is read. */
 export class OutputDesk {
-  readonly #buffer = new CaptureBuffer(CHUNK_AT + limits.logs.captureChunkBytes);
+  readonly #buffer: CaptureBuffer;
+  readonly #leaveOut: LeftOut | undefined;
+
+  constructor(leaveOut?: LeftOut) {
+    this.#leaveOut = leaveOut;
+    this.#buffer = new CaptureBuffer(CHUNK_AT + limits.logs.captureChunkBytes, leaveOut?.letters);
+  }
 
   /** Makes the pipes that are missing, all with one process. Errors: HOME_UNUSABLE. */
   prepare(paths: readonly string[]): void {
@@ -59,7 +65,7 @@ export class OutputDesk {
   /** Opens (and makes, if need be) the pipe of a slot. Errors: HOME_UNUSABLE. */
   open(path: string, options: OutputOptions): Output {
     this.prepare([path]);
-    return new SlotOutput(path, { ...options, buffer: this.#buffer });
+    return new SlotOutput(path, { ...options, buffer: this.#buffer, leaveOut: this.#leaveOut });
   }
 }
 
@@ -76,10 +82,13 @@ class SlotOutput implements Output {
   #rest: Buffer | undefined;
   readonly #recent = new TailBuffer();
 
-  constructor(path: string, { file, shared, slot, redact, onFlood, buffer }: OutputOptions & { buffer: CaptureBuffer }) {
+  constructor(
+    path: string,
+    { file, shared, slot, redact, onFlood, buffer, leaveOut }: OutputOptions & { buffer: CaptureBuffer; leaveOut: LeftOut | undefined },
+  ) {
     this.#file = file;
     this.#buffer = buffer.bytes;
-    this.#lines = new LineWriter({ file, slot, redact, buffer, ...(onFlood ? { onFlood } : {}) });
+    this.#lines = new LineWriter({ file, slot, redact, buffer, ...(onFlood ? { onFlood } : {}), ...(leaveOut ? { leaveOut } : {}) });
     this.#journal = new OutputJournal(`${path}.journal`);
     const left = this.#journal.read();
     if (left) this.#takeOver(left, shared);

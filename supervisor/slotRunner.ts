@@ -6,7 +6,7 @@ import { freemem, totalmem } from 'node:os';
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Redactor } from '../base/redact.ts';
-import { deferred, formatDuration, sleep, type Clock, type Deferred } from '../base/time.ts';
+import { deferred, formatDuration, type Clock, type Deferred } from '../base/time.ts';
 import type { BlackBox } from '../ipc/contracts/blackBox.ts';
 import type { LastExit, Liveness, Receipt, ResourceSample, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
@@ -103,7 +103,7 @@ export class SlotRunner {
       recordsChanged,
       trees,
       adopted,
-      exited: (incarnation, facts) => void this.#exited(incarnation, facts),
+      exited: (incarnation, facts) => this.#exited(incarnation, facts),
       serves: (incarnation) => this.state === 'starting' && this.#serves(incarnation),
       gone: () => this.#feed({ type: 'gone', atMs: this.#now() }),
       drained: (facts, downSinceMs) => this.#pending?.drained(facts, downSinceMs),
@@ -160,6 +160,11 @@ export class SlotRunner {
     if (slot.phase === 'backoff' || slot.phase === 'ending') return because;
     if (slot.phase === 'starting' && this.restarts > 0 && last) return because;
     return null;
+  }
+
+  /** Lines of a flood of its output that were not kept. */
+  get linesDropped(): number {
+    return this.#processes.linesDropped;
   }
 
   tail(): string[] {
@@ -267,6 +272,12 @@ export class SlotRunner {
     this.#feed({ type: 'hung' });
   }
 
+  /** Over its hard memory limit: its group is killed, the end is handled like any other. */
+  overMemory(why: string): void {
+    this.#killedFor = why;
+    this.#feed({ type: 'hung' });
+  }
+
   /** Second ctrl-C. */
   killAll(): void {
     this.#processes.killAll();
@@ -370,15 +381,13 @@ export class SlotRunner {
   }
 
   /** The main process ended: tell the table first (a replacement waits for nothing), then keep why. */
-  async #exited(incarnation: Incarnation, facts: ExitFacts): Promise<void> {
+  #exited(incarnation: Incarnation, facts: ExitFacts): void {
     const { phase } = this.#slot;
     const atMs = this.#now();
     const livedMs = atMs - incarnation.startedAtMs;
     const served = phase === 'ready' || phase === 'relieving' || phase === 'retiring';
     const readyMs = served ? this.#host.clock.now() - this.sinceMs : undefined;
     const planned = phase === 'draining' || (facts.code === 0 && (this.desired === 'demand' || this.spec.restart !== 'always'));
-    // Its last words may still be in the pipe; a worker that had served is not kept waiting for them.
-    if (!planned && readyMs === undefined) await sleep(limits.supervisor.lastWordsMs);
     const asked = this.#pending;
     const report = reportEnd({
       slot: this.spec.slot,

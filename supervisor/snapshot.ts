@@ -30,6 +30,7 @@ export function workerStatus(runner: SlotRunner, sample: Sample | undefined): Wo
     fds: sample?.fds ?? null,
     leak_bytes_per_hour: sample?.leakBytesPerHour ?? null,
     liveness: runner.state === 'ready' ? runner.liveness : null,
+    ...(runner.linesDropped > 0 ? { log_lines_dropped: runner.linesDropped } : {}),
     adopted: incarnation?.adopted ?? false,
     reason: runner.reason,
     next_start_at: runner.nextStartAtMs === null ? null : new Date(runner.nextStartAtMs).toISOString(),
