@@ -5,11 +5,12 @@ import { parseDurationMs } from '../../base/time.ts';
 import { painter } from '../../base/paint.ts';
 import { manifest } from '../../services/manifest.ts';
 import { openHome } from '../../state/home.ts';
+import { rotatedFiles } from '../../state/logFiles.ts';
 import { logNames, logPath } from '../../state/logs.ts';
 import { hasFlag, textOption, type Command, type Input } from '../command.ts';
 import { endOf, follow } from '../logs/follow.ts';
 import { jsonLine, parseLine, passes, renderLine, type LogFilter } from '../logs/line.ts';
-import { linesBackwards, rotatedFiles, tail } from '../logs/tail.ts';
+import { linesBackwards, tail } from '../logs/tail.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print } from '../terminal.ts';
 
