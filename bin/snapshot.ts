@@ -31,6 +31,8 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
   const live = isSameProcess(written.supervisor);
   const fresh = live && written.workers.length <= FRESH_MAX;
   const workers = written.workers.map((row) => ({
+    // Twice: the order of the fields stays, what is known stays.
+    ...row,
     ...NEWER_FIELDS,
     ...row,
     rss_bytes: fresh && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes,

@@ -21,7 +21,7 @@ export interface LeftOut {
   is(line: string): boolean;
 }
 
-type Hooks = 'onFlood' | 'leaveOut';
+type Hooks = 'onFlood' | 'onCounted' | 'leaveOut';
 
 export interface LineWriterOptions {
   file: LogFile;
@@ -33,6 +33,8 @@ export interface LineWriterOptions {
   onFlood?: (msg: string, fields: { dropped?: number }) => void;
   /** Lines that do not belong into the log. */
   leaveOut?: LeftOut;
+  /** Counts that were pending stand in the log now. */
+  onCounted?: () => void;
   burstBytes?: number;
   sustainedBytesPerSecond?: number;
   repeatMs?: number;
@@ -83,6 +85,19 @@ export class LineWriter {
     if (!marked && utf8 && (found & has.escape) === 0) this.#copyLines(start);
     else this.#lookCloser(start, end, found);
     this.#writeOut();
+  }
+
+  /** How often the last line came again since its count was last written. */
+  get repeats(): number {
+    return this.#repeats;
+  }
+
+  /** Goes on counting where another writer ended. */
+  resume(line: Buffer, repeats: number): void {
+    this.#remember(line);
+    if (!this.#last) return;
+    this.#repeats = repeats - 1;
+    this.#countRepeat();
   }
 
   /** Writes out counts that are still pending. */
@@ -271,6 +286,7 @@ export class LineWriter {
     this.#endRepeats();
     this.#reportFlood();
     this.#writeOut();
+    this.#options.onCounted?.();
     if (this.#flood) this.#timer = setTimeout(() => this.#onTimer(), this.#options.repeatMs).unref();
   }
 

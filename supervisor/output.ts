@@ -88,7 +88,15 @@ class SlotOutput implements Output {
   ) {
     this.#file = file;
     this.#buffer = buffer.bytes;
-    this.#lines = new LineWriter({ file, slot, redact, buffer, ...(onFlood ? { onFlood } : {}), ...(leaveOut ? { leaveOut } : {}) });
+    this.#lines = new LineWriter({
+      file,
+      slot,
+      redact,
+      buffer,
+      onCounted: () => this.#journal.done(0),
+      ...(onFlood ? { onFlood } : {}),
+      ...(leaveOut ? { leaveOut } : {}),
+    });
     this.#journal = new OutputJournal(`${path}.journal`);
     const left = this.#journal.read();
     if (left) this.#takeOver(left, shared);
@@ -148,14 +156,19 @@ class SlotOutput implements Output {
     this.#lines.flush();
     this.#file.close();
     // An unfinished line stays noted: the child may live on, and the next supervisor reads its end.
-    if (this.#rest) this.#journal.close();
-    else this.#journal.clear();
+    if (!this.#rest) return this.#journal.clear();
+    this.#journal.done(0);
+    this.#journal.close();
   }
 
   /** What an earlier supervisor had read: its lines if they are not in the log for certain, and the unfinished one. */
-  #takeOver({ bytes, pending }: Noted, shared: boolean): void {
+  #takeOver({ bytes, pending, repeats }: Noted, shared: boolean): void {
     const at = this.#place(bytes);
-    if (!pending) return this.#hold(at.start + bytes.lastIndexOf(NEWLINE) + 1, at.end);
+    if (!pending) {
+      const end = bytes.lastIndexOf(NEWLINE);
+      if (repeats > 0 && end > 0) this.#lines.resume(bytes.subarray(bytes.lastIndexOf(NEWLINE, end - 1) + 1, end), repeats);
+      return this.#hold(at.start + end + 1, at.end);
+    }
     // A log of our own goes back to where it stood; with other writers in it a line twice is better than none.
     if (!shared) this.#file.cutBack(pending);
     this.#deal(at.start, at.end);
@@ -183,7 +196,7 @@ class SlotOutput implements Output {
     this.#journal.note(buffer, { start, length: end - start, place: whole ? this.#file.place() : undefined });
     if (whole) {
       this.#lines.write(start, cut);
-      this.#journal.done();
+      this.#journal.done(this.#lines.repeats);
     }
     const said = whole && this.#listeners.size > 0 ? buffer.toString('utf8', start, cut) : '';
     this.#hold(whole ? cut : start, end);

@@ -18,6 +18,8 @@ export interface Noted {
   bytes: Buffer;
   /** Where its lines were going to stand; undefined when they all stand there. */
   pending: LogPlace | undefined;
+  /** How often its last whole line had come again, not counted in the log yet. */
+  repeats: number;
 }
 
 export class OutputJournal {
@@ -33,12 +35,13 @@ export class OutputJournal {
     try {
       const file = readFileSync(this.#path);
       if (file.length < journalHeadBytes || file.length > SIZE_MAX || file.readUInt32LE(0) !== MAGIC) return undefined;
-      const length = file.readUInt32LE(8);
+      const length = file.readUInt32LE(12);
       if (journalHeadBytes + length > file.length) return undefined;
       const place = { inode: Number(file.readBigUInt64LE(16)), sizeBytes: Number(file.readBigUInt64LE(24)) };
       return {
         bytes: file.subarray(journalHeadBytes, journalHeadBytes + length),
         pending: file.readUInt32LE(4) === 0 ? place : undefined,
+        repeats: file.readUInt32LE(8),
       };
     } catch {
       return undefined;
@@ -50,16 +53,19 @@ export class OutputJournal {
     const head = start - journalHeadBytes;
     buffer.writeUInt32LE(MAGIC, head);
     buffer.writeUInt32LE(place ? 0 : 1, head + 4);
-    buffer.writeUInt32LE(length, head + 8);
-    buffer.writeUInt32LE(0, head + 12);
+    buffer.writeUInt32LE(0, head + 8);
+    buffer.writeUInt32LE(length, head + 12);
     buffer.writeBigUInt64LE(BigInt(place?.inode ?? 0), head + 16);
     buffer.writeBigUInt64LE(BigInt(place?.sizeBytes ?? 0), head + 24);
     this.#write(buffer.subarray(head, start + length), 0);
   }
 
-  /** The lines of what was noted stand in the log now. */
-  done(): void {
-    this.#write(DONE, 4);
+  /** The lines of what was noted stand in the log now, but for so many that are only counted. */
+  done(repeats: number): void {
+    const state = Buffer.alloc(8);
+    state.writeUInt32LE(1, 0);
+    state.writeUInt32LE(Math.min(repeats, 0xffff_ffff), 4);
+    this.#write(state, 4);
   }
 
   /** Nothing is open any more. */
@@ -82,5 +88,3 @@ export class OutputJournal {
     }
   }
 }
-
-const DONE = new Uint8Array([1, 0, 0, 0]);

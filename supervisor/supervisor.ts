@@ -3,7 +3,6 @@
  * serve the control socket, start what is wanted, watch, and take everything down in order.
  * It does no worker's work, loads nothing heavy and imports no service.
  */
-import { join } from 'node:path';
 import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';

@@ -273,3 +273,22 @@ t.test('what was read but not written when the capturer died is written by the n
     ['before', 'half a line', 'second', 'third'],
   );
 });
+
+t.test('lesson 20: repeats that were only counted when the capturer was killed are counted on by the next one', async (t) => {
+  using here = place();
+  new OutputDesk().prepare([here.pipe]);
+  const writeFd = openSync(here.pipe, constants.O_RDWR);
+  t.teardown(() => closeSync(writeFd));
+  const first = await capturer(here);
+  for (let n = 0; n < 5; n++) writeSync(writeFd, 'the same\n');
+  await until('it is captured', () => here.records().length === 1 && new OutputJournal(`${here.pipe}.journal`).read()?.repeats === 4);
+  first.kill('SIGKILL');
+  await once(first, 'exit');
+  const second = await capturer(here);
+  writeSync(writeFd, 'the same\nother\n');
+  await until('the next line', () => here.records().at(-1)?.msg === 'other');
+  second.kill('SIGKILL');
+  await once(second, 'exit');
+  t.match(here.records(), [{ msg: 'the same' }, { msg: 'the same', repeated: 5 }, { msg: 'other' }]);
+  t.equal(here.records().length, 3);
+});
