@@ -106,13 +106,18 @@ export const limits = {
   supervisor: {
     /** Resource samples; `agent status` reads memory afresh by itself. Each sample costs 2 ms: the idle service stays under 0.1 % of a core. */
     sampleMs: 30_000,
+    /** Samples kept in memory for the report of an abnormal end. */
+    recentMs: 600_000,
+    /** Contract §4: history of seven days, a point each ten minutes: 20 KB a slot. */
+    historyMs: 604_800_000,
+    historyPointMs: 600_000,
+    /** The slope of memory is taken over the points of the last six hours. */
+    leakMs: 21_600_000,
     /** Receipts kept (contract §4). */
     receiptsMax: 1_000,
     /** Last lines of output kept in memory per incarnation for the report of its end. */
     tailLinesMax: 200,
     tailLineMaxChars: 2_000,
-    /** What a process that never served printed last may still be in its pipe when its end is seen. */
-    lastWordsMs: 20,
     /** `agent up` waits this long for every wanted slot. */
     upMs: 60_000,
     /** Evidence of a hung worker: from asking for the stack of its loop to going on without it (measured: 110 ms, seconds on a machine that is swamped). */
@@ -148,6 +153,20 @@ export const limits = {
     lineMaxBytes: 64 * KiB,
     /** Identical messages in a row collapse into one line with a count after this long. */
     repeatMs: 10_000,
+    /** What a slot may print in one go before its flood is declared and cut, … */
+    burstBytes: 256 * MiB,
+    /** … and for ever: 86 GB a day pass through rotation, more is no log any more (lessons 19). */
+    sustainedBytesPerSecond: 1 * MiB,
+    /** `logs/` and `crash/` of a profile together; the oldest rotated files go first. */
+    budgetBytes: 200_000_000,
+    /** How often the budget is looked at; a slot writes at most a file's worth in seconds, rotation bounds each log meanwhile. */
+    budgetMs: 3_600_000,
+    /** Read from the pipe of a slot at once: what a pipe of Linux holds. */
+    captureChunkBytes: 64 * KiB,
+    /** An unfinished line that grows longer is passed on in pieces. */
+    captureLineMaxBytes: 32 * KiB,
+    /** A private key in the output is hidden for at most this many lines when its end never comes. */
+    keyLinesMax: 200,
   },
   state: {
     /** SQLite busy timeout: one writer per store, so a wait means a reader's checkpoint. */

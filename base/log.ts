@@ -2,7 +2,7 @@
  * Structured logging: one JSON object a line, shape of contract §7
  * (`time level component slot pid session_id? msg …`). Redacts, collapses repeats, bounds a line.
  */
-import { LogFile } from './logFile.ts';
+import { LogFile, type LogFileOptions } from './logFile.ts';
 import { limits } from './limits.ts';
 import { createRedactor, MARK, SECRET_FIELD, type Redactor } from './redact.ts';
 import { messageOf } from './errors.ts';
@@ -55,7 +55,7 @@ export function createLogger({ sink, component, level = 'info', fields = {}, red
   const floor = severity(level);
   const at = (lineLevel: Level) => (msg: string, extra?: Fields) => {
     if (severity(lineLevel) < floor) return;
-    sink.write(lineLevel, formatLine({ ...fields, ...extra, level: lineLevel, component, msg }, redact));
+    sink.write(lineLevel, formatLine({ ...fields, ...extra, level: lineLevel, component, msg, pid: process.pid }, redact));
   };
   return {
     debug: at('debug'),
@@ -68,17 +68,17 @@ export function createLogger({ sink, component, level = 'info', fields = {}, red
 }
 
 /**
- * One line of contract §7; a field that cannot be serialised is replaced by its description, never thrown
+ * One line of contract §7, of this process unless `pid` names another; a field that cannot be serialised is replaced by its description, never thrown
  * over. Redaction works on the values, before they are escaped: on the finished line it would miss secrets
  * with a quote in them and could cut the JSON apart.
  */
 export function formatLine(
-  record: Fields & { level: Level; component: string; msg: string },
+  record: Fields & { level: Level; component: string; msg: string; pid?: number | undefined },
   redact: (text: string) => string = (text) => text,
 ): string {
-  const { level, component, msg, time: _time, pid: _pid, ...fields } = record;
+  const { level, component, msg, time: _time, pid = process.pid, ...fields } = record;
   const head = { time: new Date().toISOString(), level, component };
-  const tail = { pid: process.pid, msg };
+  const tail = { pid, msg };
   const line = serialise({ ...head, ...fields, ...tail }, redact) ?? serialise({ ...head, ...tail, unserialisable: true }, redact)!;
   if (Buffer.byteLength(line) <= limits.logs.lineMaxBytes) return line;
   return cutLine({ ...head, ...shortOf(fields), ...tail, cut: true }, redact);
@@ -115,9 +115,18 @@ function shortOf(fields: Fields): Fields {
   return Object.fromEntries(short.slice(0, 50));
 }
 
+export interface FileSinkOptions {
+  file: string;
+  errorsFile: string;
+  /** Of `file`; errors.log has its own. */
+  sizes?: Pick<LogFileOptions, 'maxBytes' | 'keep'>;
+}
+
+const DEFAULT_SIZES = { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1 };
+
 /** `logs/<name>.log` plus `logs/errors.log` for warnings and worse; identical messages in a row collapse. */
-export function createFileSink({ file, errorsFile }: { file: string; errorsFile: string }): LogSink {
-  const main = new LogFile(file, { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1, shared: true });
+export function createFileSink({ file, errorsFile, sizes = DEFAULT_SIZES }: FileSinkOptions): LogSink {
+  const main = new LogFile(file, { ...sizes, shared: true });
   const errors = new LogFile(errorsFile, { maxBytes: limits.logs.errorsMaxBytes, keep: limits.logs.errorsFilesMax - 1, shared: true });
   let last: { key: string; level: Level; line: string; repeats: number; atMs: number } | undefined;
   let repeatTimer: NodeJS.Timeout | undefined;

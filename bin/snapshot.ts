@@ -18,14 +18,24 @@ export interface Snapshot {
   ageMs: number;
 }
 
+/** A supervisor of an older release does not know these. */
+const NEWER_FIELDS = { liveness: null, lag_ms: null, fds: null, leak_bytes_per_hour: null };
+
+/** Memory is read afresh for so many processes, 20 us each; for more the last sample will do. */
+const FRESH_MAX = 32;
+
 /** The last snapshot; undefined when there is none or it cannot be read. Pause and memory are read now. */
 export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefined {
   const written = read(home.run.status);
   if (!written) return undefined;
   const live = isSameProcess(written.supervisor);
+  const fresh = live && written.workers.length <= FRESH_MAX;
   const workers = written.workers.map((row) => ({
+    // Twice: the order of the fields stays, what is known stays.
     ...row,
-    rss_bytes: live && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes,
+    ...NEWER_FIELDS,
+    ...row,
+    rss_bytes: fresh && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes,
   }));
   return { status: { ...written, paused: pauseNow(home, nowMs), workers }, live, ageMs: Math.max(0, nowMs - Date.parse(written.at)) };
 }

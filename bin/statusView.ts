@@ -39,34 +39,51 @@ export function unreadyLines(workers: readonly WorkerRow[]): string[] {
 }
 
 /** Why it is as it is; a reason that begins with the state's own name need not say it twice. */
-const causeOf = ({ state, reason, last_exit }: WorkerRow): string | undefined => reason?.replace(`${state}: `, '') ?? last_exit?.summary;
+export const causeOf = ({ state, reason, last_exit }: WorkerRow): string | undefined =>
+  reason?.replace(`${state}: `, '') ?? last_exit?.summary;
 
-const header = ['SLOT', 'STATE', 'PID', 'UP', 'RESTARTS', 'MEMORY', 'NOTE'];
+const header = ['SLOT', 'STATE', 'PID', 'UP', 'RESTARTS', 'MEMORY', 'CPU', 'FDS', 'NOTE'];
 
 function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): string[] {
-  const { slot, state, pid, restarts, rss_bytes, desired, reason, last_exit, next_start_at } = row;
+  const { slot, pid, restarts, rss_bytes: rss, cpu_percent: cpu, fds } = row;
   const here = live ? pid !== null : isAlive(pid);
-  // Of a service that is gone: a worker may live on without it, and what ran may not.
-  const shown = live || pid === null ? paint(stateStyle[state], state) : here ? paint('yellow', 'alone') : paint('dim', 'gone');
+  return [
+    slot,
+    shownState(row, live, paint),
+    pidText(row, live),
+    upText(row, live, nowMs),
+    String(restarts),
+    rss === null || !here ? '-' : bytesForPeople(rss),
+    cpu === null || !here ? '-' : `${cpu}%`,
+    fds === null || !here ? '-' : String(fds),
+    shortened(fateOf(row, nowMs)),
+  ];
+}
+
+/** Of a service that is gone: a worker may live on without it, and what ran may not. */
+export function shownState({ state, pid, liveness }: WorkerRow, live: boolean, paint: Paint): string {
+  if (!live && pid !== null) return isAlive(pid) ? paint('yellow', 'alone') : paint('dim', 'gone');
+  return liveness && liveness !== 'ok' ? paint('yellow', liveness) : paint(stateStyle[state], state);
+}
+
+export const pidText = ({ pid }: WorkerRow, live: boolean): string => (pid === null || !(live || isAlive(pid)) ? '-' : String(pid));
+
+export const upText = ({ pid, state, since: at }: WorkerRow, live: boolean, nowMs: number): string =>
+  pid !== null && state !== 'down' && (live || isAlive(pid)) ? since(at, nowMs) : '-';
+
+/** What became of it and what comes next; empty when there is nothing to say. */
+export function fateOf(row: WorkerRow, nowMs: number): string {
+  const { state, desired, reason, last_exit, next_start_at } = row;
   const next = next_start_at ? `next start in ${formatDuration(Math.max(0, Date.parse(next_start_at) - nowMs))}` : undefined;
   const ended = last_exit
     ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago`
     : state === 'down' && desired === 'demand'
       ? 'starts when needed'
       : '';
-  const fate = reason === null ? ended : causeOf(row);
-  return [
-    slot,
-    shown,
-    pid === null || !here ? '-' : String(pid),
-    here && state !== 'down' ? since(row.since, nowMs) : '-',
-    String(restarts),
-    rss_bytes === null || !here ? '-' : bytesForPeople(rss_bytes),
-    [next, shortened(fate ?? '')].filter(Boolean).join('; '),
-  ];
+  return [next, reason === null ? ended : causeOf(row)].filter(Boolean).join('; ');
 }
 
-function pauseLine({ reason, engaged_at, expires_at, scope }: NonNullable<Snapshot['status']['paused']>, nowMs: number): string {
+export function pauseLine({ reason, engaged_at, expires_at, scope }: NonNullable<Snapshot['status']['paused']>, nowMs: number): string {
   const what = scope.length ? scope.join(', ') : 'automation';
   const start = engaged_at ? ` since ${since(engaged_at, nowMs)}` : '';
   const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';

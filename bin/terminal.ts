@@ -13,6 +13,8 @@ export const print = (text: string): void => writeAll(1, `${text}\n`);
 export const note = (text: string): void => writeAll(2, `${text}\n`);
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, out.isTTY ? 2 : 0));
 
+/** Text on stdout that moves the cursor itself. */
+export const writeOut = (text: string): void => writeAll(1, text);
 /** Text on stderr that moves the cursor itself. */
 export const draw = (text: string): void => writeAll(2, text);
 
@@ -84,7 +86,22 @@ export function table(rows: string[][]): string {
 
 // eslint-disable-next-line no-control-regex -- the escape sequences written above
 const STYLES = /\u001b\[\d+m/g;
-const visibleWidth = (text: string): number => text.replace(STYLES, '').length;
+export const visibleWidth = (text: string): number => text.replace(STYLES, '').length;
+
+/** At most so many visible characters; styles are kept, the cut is shown. */
+export function cutToWidth(text: string, columns: number): string {
+  if (visibleWidth(text) <= columns) return text;
+  let left = columns - 1;
+  let cut = '';
+  for (const part of text.split(/(\u001b\[\d+m)/)) {
+    if (part.startsWith('\u001b[')) cut += part;
+    else {
+      cut += part.slice(0, left);
+      left -= Math.min(left, part.length);
+    }
+  }
+  return `${cut}…`;
+}
 
 /** Sizes for people: `123 MiB`. */
 export const bytesForPeople = (bytes: number): string =>

@@ -135,7 +135,7 @@ async function openLife(kind: string): Promise<Life> {
   const redact = createRedactor();
   const secrets = createSecrets(paths, redact);
   const config = createConfig(home, paths);
-  const sink = openLogSink(paths, logNameOf(slot));
+  const sink = openLogSink(paths, logNameOf(slot), config().config.logging);
   const log = createLogger({ sink, component: kind, level: config().config.logging?.level ?? 'info', fields: { slot }, redact });
   const token = ensureToken(home);
   redact.learn([token]);

@@ -1,6 +1,9 @@
 /** Names and places of the log files (contract §7). */
 import { join } from 'node:path';
+import { limits } from '../base/limits.ts';
 import { createFileSink, type LogSink } from '../base/log.ts';
+import type { LogFileOptions } from '../base/logFile.ts';
+import type { Config } from './config/schema.ts';
 import type { ProfilePaths } from './home.ts';
 
 /** Log name → what writes it. The first is the default of `agent logs`. */
@@ -15,5 +18,17 @@ export function logNameOf(slot: string): string {
 
 export const logPath = (paths: ProfilePaths, name: string): string => join(paths.logs, `${name}.log`);
 
-export const openLogSink = (paths: ProfilePaths, name: string): LogSink =>
-  createFileSink({ file: logPath(paths, name), errorsFile: logPath(paths, 'errors') });
+const MB = 1_000_000;
+
+/** How large a log gets and how many old files it keeps, as config.yaml says (contract §7: 5 MB, three files). */
+export function logSizes(logging: Config['logging']): Pick<LogFileOptions, 'maxBytes' | 'keep'> {
+  const { max_size_mb: maxMb, backup_count: keep = limits.logs.filesMax - 1 } = logging ?? {};
+  return { maxBytes: maxMb === undefined ? limits.logs.fileMaxBytes : maxMb * MB, keep };
+}
+
+/** What `logs/` and `crash/` of a profile may take together. */
+export const logBudgetBytes = (logging: Config['logging']): number =>
+  logging?.budget_mb === undefined ? limits.logs.budgetBytes : logging.budget_mb * MB;
+
+export const openLogSink = (paths: ProfilePaths, name: string, logging?: Config['logging']): LogSink =>
+  createFileSink({ file: logPath(paths, name), errorsFile: logPath(paths, 'errors'), sizes: logSizes(logging) });

@@ -2,6 +2,8 @@
  * Why a process ended, from its exit and its last words: one table of known causes with their fixes, and
  * signatures that are equal for equal causes (no path, number, address or time in them). Pure. Lessons 1, 30.
  */
+import { freemem, totalmem } from 'node:os';
+import type { ResourceSample } from '../ipc/contracts/supervisor.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
@@ -27,6 +29,10 @@ export interface MemoryAtEnd {
   hardBytes?: number | undefined;
   freeBytes?: number | undefined;
   totalBytes?: number | undefined;
+}
+
+export function memoryAtEnd(oomKills: number | null, last: ResourceSample | undefined, hardBytes: number | undefined): MemoryAtEnd {
+  return { oomKills, rssBytes: last?.rss_bytes, hardBytes, freeBytes: freemem(), totalBytes: totalmem() };
 }
 
 export interface Explanation {

@@ -44,6 +44,7 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
         tail: report?.tail ?? runner.tail(),
       };
     }),
+    handle(contract.resources, ({ slot, since_ms }) => ({ samples: supervisor.upkeep.resources.history(find(slot).spec.slot, since_ms) })),
     handle(contract.receipts, ({ slot, limit }) => ({ receipts: supervisor.receipts(slot, limit) })),
     handle(contract.wantAll, () => ({ changed: supervisor.wantAll() })),
     handle(contract.waitReady, async ({ timeout_ms }, { signal }) => ({

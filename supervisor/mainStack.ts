@@ -18,6 +18,9 @@ export const isDebuggerTalk = (line: string): boolean =>
     line,
   );
 
+/** The same, for the capture of output: these lines do not reach a log. */
+export const debuggerTalk = { letters: ['ebu', '://'], part: /ebugger|nodejs\.org/, is: isDebuggerTalk };
+
 export interface MainStack {
   stack: StackFrame[];
   /** Why there is no stack. */

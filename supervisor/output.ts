@@ -1,86 +1,265 @@
 /**
  * What a child prints, kept through everything: a named pipe whose both ends are open for reading and
  * writing, so neither the child's end nor ours breaks it. While no supervisor reads, the pipe holds what
- * fits and the next supervisor reads it (stack §4). Lines go to the slot's log and to a bounded tail.
+ * fits and the next supervisor reads it (stack §4). A chunk is read, noted in the journal and written to the
+ * slot's log within one turn of the loop; what a killed supervisor had in its hands the next one finds there.
  */
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, fstatSync, lstatSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { StringDecoder } from 'node:string_decoder';
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import type { LogFile } from '../base/logFile.ts';
+import type { Redactor } from '../base/redact.ts';
+import { CaptureBuffer } from './captureBuffer.ts';
+import { LineWriter, type LeftOut } from './lineWriter.ts';
+import { TailBuffer } from './tailBuffer.ts';
+import { journalHeadBytes, OutputJournal, type Noted } from './outputJournal.ts';
 
 export interface Output extends Disposable {
   /** Descriptor for the child's stdout and stderr; open until disposed. */
   readonly writeFd: number;
-  /** The last lines of the current incarnation, oldest first. */
+  /** Lines of a declared flood that were not kept. */
+  readonly dropped: number;
+  /** The last lines of the current incarnation, oldest first, whatever is still in the pipe included. Not redacted. */
   tail(): string[];
-  /** Starts a new tail: called at each spawn. */
+  /** Starts a new tail: called at each spawn. An unfinished line of the last incarnation is written as it is. */
   reset(): void;
+  /** Lines from now on are this process's. */
+  from(pid: number): void;
   /** Tells every line from now on; answers how to stop. Only while somebody waits for one: it costs. */
   onLine(listener: (line: string) => void): () => void;
 }
 
-/** Opens (and makes, if need be) the pipe of a slot. Errors: HOME_UNUSABLE. */
-export function openOutput(path: string, onLine: (line: string) => void): Output {
-  makePipe(path);
-  const writeFd = openSync(path, constants.O_RDWR);
-  const readFd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
-  const reader = new Socket({ fd: readFd, readable: true, writable: false });
-  reader.unref();
-  reader.on('error', () => {});
-  let tail: string[] = [];
-  const listeners = new Set<(line: string) => void>();
-  const take = (line: string) => {
-    const kept = line.length > limits.supervisor.tailLineMaxChars ? `${line.slice(0, limits.supervisor.tailLineMaxChars)}…` : line;
-    tail.push(kept);
-    if (tail.length > limits.supervisor.tailLinesMax) tail.shift();
-    onLine(kept);
-    for (const listener of listeners) listener(kept);
-  };
-  const lines = splitLines(take);
-  reader.on('data', lines);
-  return {
-    writeFd,
-    tail: () => [...tail],
-    reset: () => (tail = []),
-    onLine(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    [Symbol.dispose]() {
-      reader.destroy();
-      closeSync(writeFd);
-    },
-  };
+export interface OutputOptions {
+  /** The slot's log; `shared` when others write there too. */
+  file: LogFile;
+  shared: boolean;
+  slot: string;
+  redact: Redactor;
+  onFlood?: (msg: string, fields: { dropped?: number }) => void;
 }
 
-/** Cuts a byte stream into lines; a line longer than the limit is passed on in pieces rather than held. */
-function splitLines(take: (line: string) => void): (chunk: Buffer) => void {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  return (chunk) => {
-    const parts = (rest + decoder.write(chunk)).split('\n');
-    rest = parts.pop()!;
-    for (const line of parts) take(line);
-    if (rest.length > limits.logs.lineMaxBytes) {
-      take(rest);
-      rest = '';
+const NEWLINE = 0x0a;
+/** Before a chunk in the buffer: the journal's head and an unfinished line. */
+const CHUNK_AT = journalHeadBytes + limits.logs.captureLineMaxBytes;
+/** Reads of one look into the pipe: a child that writes without end must not hold the loop. */
+const READS_MAX = 64;
+
+/** Reads the output of all slots through the same two buffers; each chunk is dealt with before the next is read. */
+export class OutputDesk {
+  readonly #buffer: CaptureBuffer;
+  readonly #leaveOut: LeftOut | undefined;
+
+  constructor(leaveOut?: LeftOut) {
+    this.#leaveOut = leaveOut;
+    this.#buffer = new CaptureBuffer(CHUNK_AT + limits.logs.captureChunkBytes, leaveOut?.letters);
+  }
+
+  /** Makes the pipes that are missing, all with one process. Errors: HOME_UNUSABLE. */
+  prepare(paths: readonly string[]): void {
+    const missing = paths.filter((path) => !isPipe(path));
+    if (missing.length > 0) makePipes(missing);
+  }
+
+  /** Opens (and makes, if need be) the pipe of a slot. Errors: HOME_UNUSABLE. */
+  open(path: string, options: OutputOptions): Output {
+    this.prepare([path]);
+    return new SlotOutput(path, { ...options, buffer: this.#buffer, leaveOut: this.#leaveOut });
+  }
+}
+
+class SlotOutput implements Output {
+  readonly writeFd: number;
+  readonly #readFd: number;
+  readonly #reader: Socket;
+  readonly #buffer: Buffer;
+  readonly #lines: LineWriter;
+  readonly #journal: OutputJournal;
+  readonly #file: LogFile;
+  readonly #listeners = new Set<(line: string) => void>();
+  /** The line whose end has not come. */
+  #rest: Buffer | undefined;
+  readonly #recent = new TailBuffer();
+
+  constructor(
+    path: string,
+    { file, shared, slot, redact, onFlood, buffer, leaveOut }: OutputOptions & { buffer: CaptureBuffer; leaveOut: LeftOut | undefined },
+  ) {
+    this.#file = file;
+    this.#buffer = buffer.bytes;
+    this.#lines = new LineWriter({
+      file,
+      slot,
+      redact,
+      buffer,
+      onCounted: () => this.#journal.done(0),
+      ...(onFlood ? { onFlood } : {}),
+      ...(leaveOut ? { leaveOut } : {}),
+    });
+    this.#journal = new OutputJournal(`${path}.journal`);
+    const left = this.#journal.read();
+    if (left) this.#takeOver(left, shared);
+    this.writeFd = openSync(path, constants.O_RDWR);
+    this.#readFd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const chunk = buffer.bytes.subarray(CHUNK_AT, buffer.inputBytes);
+    this.#reader = new Socket({
+      fd: this.#readFd,
+      readable: true,
+      writable: false,
+      onread: {
+        buffer: chunk,
+        callback: (bytes) => {
+          this.#take(bytes);
+          return true;
+        },
+      },
+    });
+    this.#reader.unref();
+    this.#reader.on('error', () => {});
+  }
+
+  get dropped(): number {
+    return this.#lines.dropped;
+  }
+
+  from(pid: number): void {
+    this.#lines.pid = pid;
+  }
+
+  tail(): string[] {
+    this.#readNow();
+    const { tailLinesMax, tailLineMaxChars } = limits.supervisor;
+    return this.#recent
+      .toString()
+      .split('\n')
+      .map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
+      .filter((line) => line !== '')
+      .slice(-tailLinesMax)
+      .map((line) => (line.length > tailLineMaxChars ? `${line.slice(0, tailLineMaxChars)}…` : line));
+  }
+
+  reset(): void {
+    this.#readNow();
+    this.#endLine();
+    this.#recent.clear();
+  }
+
+  onLine(listener: (line: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  [Symbol.dispose](): void {
+    this.#reader.destroy();
+    closeSync(this.writeFd);
+    this.#lines.flush();
+    this.#file.close();
+    // An unfinished line stays noted: the child may live on, and the next supervisor reads its end.
+    if (!this.#rest) return this.#journal.clear();
+    this.#journal.done(0);
+    this.#journal.close();
+  }
+
+  /** What an earlier supervisor had read: its lines if they are not in the log for certain, and the unfinished one. */
+  #takeOver({ bytes, pending, repeats }: Noted, shared: boolean): void {
+    const at = this.#place(bytes);
+    if (!pending) {
+      const end = bytes.lastIndexOf(NEWLINE);
+      if (repeats > 0 && end > 0) this.#lines.resume(bytes.subarray(bytes.lastIndexOf(NEWLINE, end - 1) + 1, end), repeats);
+      return this.#hold(at.start + end + 1, at.end);
     }
-  };
+    // A log of our own goes back to where it stood; with other writers in it a line twice is better than none.
+    if (!shared) this.#file.cutBack(pending);
+    this.#deal(at.start, at.end);
+  }
+
+  #place(bytes: Buffer): { start: number; end: number } {
+    const start = journalHeadBytes;
+    return { start, end: start + bytes.copy(this.#buffer, start) };
+  }
+
+  /** Deals with so many bytes that were read into the buffer. */
+  #take(bytes: number): void {
+    const end = CHUNK_AT + bytes;
+    this.#recent.push(this.#buffer.subarray(CHUNK_AT, end));
+    const start = CHUNK_AT - (this.#rest?.length ?? 0);
+    this.#rest?.copy(this.#buffer, start);
+    this.#deal(start, end);
+  }
+
+  /** Notes, writes the whole lines, holds what is left. */
+  #deal(start: number, end: number): void {
+    const buffer = this.#buffer;
+    const cut = buffer.lastIndexOf(NEWLINE, end - 1) + 1;
+    const whole = cut > start;
+    this.#journal.note(buffer, { start, length: end - start, place: whole ? this.#file.place() : undefined });
+    if (whole) {
+      this.#lines.write(start, cut);
+      this.#journal.done(this.#lines.repeats);
+    }
+    const said = whole && this.#listeners.size > 0 ? buffer.toString('utf8', start, cut) : '';
+    this.#hold(whole ? cut : start, end);
+    this.#tellListeners(said);
+  }
+
+  /** Keeps the line whose end has not come; one that grows too long is passed on in pieces. */
+  #hold(start: number, end: number): void {
+    this.#rest = end > start ? Buffer.from(this.#buffer.subarray(start, end)) : undefined;
+    if (end - start > limits.logs.captureLineMaxBytes) this.#endLine();
+  }
+
+  /** Writes the unfinished line as if it had ended. */
+  #endLine(): void {
+    if (!this.#rest) return;
+    const start = journalHeadBytes;
+    const end = start + this.#rest.copy(this.#buffer, start) + 1;
+    this.#buffer[end - 1] = NEWLINE;
+    this.#rest = undefined;
+    const line = this.#buffer.toString('utf8', start, end);
+    this.#lines.write(start, end);
+    this.#journal.note(this.#buffer, { start: journalHeadBytes, length: 0, place: undefined });
+    this.#tellListeners(line);
+  }
+
+  /** What is in the pipe now, without waiting for the loop to come round. */
+  #readNow(): void {
+    try {
+      for (let reads = 0; reads < READS_MAX; reads++) {
+        const bytes = readSync(this.#readFd, this.#buffer, CHUNK_AT, limits.logs.captureChunkBytes, null);
+        if (bytes === 0) return;
+        this.#take(bytes);
+      }
+    } catch {
+      // empty
+    }
+  }
+
+  /** Last of all: what they do may come back here, and the buffer is everybody's. */
+  #tellListeners(said: string): void {
+    if (this.#listeners.size === 0) return;
+    for (const line of said.split('\n')) {
+      if (line !== '') for (const listener of this.#listeners) listener(line);
+    }
+  }
 }
 
-function makePipe(path: string): void {
+function isPipe(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found?.isFIFO()) return;
+  if (found?.isFIFO()) return true;
   if (found) rmSync(path, { recursive: true, force: true });
+  return false;
+}
+
+/** One process for all of them: 200 take 8 ms. */
+function makePipes(paths: readonly string[]): void {
   try {
-    execFileSync('mkfifo', ['-m', '600', path], { stdio: 'ignore' });
-    const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    execFileSync('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' });
+    const fd = openSync(paths[0]!, constants.O_RDWR | constants.O_NONBLOCK);
     if (!fstatSync(fd).isFIFO()) throw new Error('it is not a pipe');
     closeSync(fd);
   } catch (cause) {
-    throw new AgentError('HOME_UNUSABLE', `cannot make the pipe ${path}`, {
+    throw new AgentError('HOME_UNUSABLE', `cannot make the pipe ${paths[0]}`, {
       cause,
       fix: 'use a home on a local file system that allows named pipes',
     });

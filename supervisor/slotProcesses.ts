@@ -55,6 +55,10 @@ export class SlotProcesses {
     this.#host = host;
   }
 
+  get linesDropped(): number {
+    return this.#output?.dropped ?? 0;
+  }
+
   tail(): string[] | undefined {
     return this.#output?.tail();
   }
@@ -69,6 +73,7 @@ export class SlotProcesses {
     const output = this.#open();
     output.reset();
     this.serving = this.#start(output);
+    output.from(this.serving.pid);
     this.#host.recordsChanged();
     const { readiness } = this.#host.spec();
     if (readiness !== 'attach') this.#look(this.serving, readiness);
@@ -77,7 +82,7 @@ export class SlotProcesses {
 
   /** Takes over a live process of an earlier supervisor. */
   adopt(record: IncarnationRecord): void {
-    this.#open();
+    this.#open().from(record.pid);
     const { trees, adopted } = this.#host;
     this.serving = Incarnation.adopt(record, { trees, watch: adopted });
     this.#follow(this.serving);
@@ -137,6 +142,7 @@ export class SlotProcesses {
     const now = this.successor!;
     this.serving = now;
     this.successor = undefined;
+    this.#open().from(now.pid);
     now.record.ready = true;
     this.#host.recordsChanged();
     const gone = former.stop(this.#ladder(true)).then(async (facts) => {
@@ -153,6 +159,7 @@ export class SlotProcesses {
   activate(): void {
     this.serving = this.successor;
     this.successor = undefined;
+    if (this.serving) this.#open().from(this.serving.pid);
     this.#host.recordsChanged();
     this.serving?.link?.notify(activate, {});
   }

@@ -2,17 +2,16 @@
  * Runs one slot: feeds events to the table in `slot.ts`, carries its effects out on incarnations, and
  * answers commands with receipts. Everything it knows about the outside comes through `SlotHost`.
  */
-import { freemem, totalmem } from 'node:os';
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Redactor } from '../base/redact.ts';
-import { deferred, formatDuration, sleep, type Clock, type Deferred } from '../base/time.ts';
+import { deferred, formatDuration, type Clock, type Deferred } from '../base/time.ts';
 import type { BlackBox } from '../ipc/contracts/blackBox.ts';
 import type { LastExit, Liveness, Receipt, ResourceSample, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { verdict, type Verdict } from './answer.ts';
 import { composeBox } from './blackBox.ts';
-import type { MemoryAtEnd } from './causes.ts';
+import { memoryAtEnd } from './causes.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
 import { Health, type HealthHost } from './health.ts';
 import type { EndWatch, ExitFacts, Incarnation, IncarnationRecord } from './incarnation.ts';
@@ -105,7 +104,7 @@ export class SlotRunner {
       recordsChanged,
       trees,
       adopted,
-      exited: (incarnation, facts) => void this.#exited(incarnation, facts),
+      exited: (incarnation, facts) => this.#exited(incarnation, facts),
       serves: (incarnation) => this.state === 'starting' && this.#serves(incarnation),
       gone: () => this.#feed({ type: 'gone', atMs: this.#now() }),
       drained: (facts, downSinceMs) => this.#pending?.drained(facts, downSinceMs),
@@ -162,6 +161,11 @@ export class SlotRunner {
     if (slot.phase === 'backoff' || slot.phase === 'ending') return because;
     if (slot.phase === 'starting' && this.restarts > 0 && last) return because;
     return null;
+  }
+
+  /** Lines of a flood of its output that were not kept. */
+  get linesDropped(): number {
+    return this.#processes.linesDropped;
   }
 
   tail(): string[] {
@@ -265,6 +269,12 @@ export class SlotRunner {
 
   /** It is of no use any more: killed, and the end is handled like any other. */
   hung(why: string): void {
+    this.#killedFor = why;
+    this.#feed({ type: 'hung' });
+  }
+
+  /** Over its hard memory limit: its group is killed, the end is handled like any other. */
+  overMemory(why: string): void {
     this.#killedFor = why;
     this.#feed({ type: 'hung' });
   }
@@ -374,15 +384,13 @@ export class SlotRunner {
   }
 
   /** The main process ended: tell the table first (a replacement waits for nothing), then keep why. */
-  async #exited(incarnation: Incarnation, facts: ExitFacts): Promise<void> {
+  #exited(incarnation: Incarnation, facts: ExitFacts): void {
     const { phase } = this.#slot;
     const atMs = this.#now();
     const livedMs = atMs - incarnation.startedAtMs;
     const served = phase === 'ready' || phase === 'relieving' || phase === 'retiring';
     const readyMs = served ? this.#host.clock.now() - this.sinceMs : undefined;
     const planned = phase === 'draining' || (facts.code === 0 && (this.desired === 'demand' || this.spec.restart !== 'always'));
-    // Its last words may still be in the pipe; a worker that had served is not kept waiting for them.
-    if (!planned && readyMs === undefined) await sleep(limits.supervisor.lastWordsMs);
     const asked = this.#pending;
     const report = reportEnd({
       slot: this.spec.slot,
@@ -394,7 +402,7 @@ export class SlotRunner {
       activeWork: incarnation.activeWork,
       killedFor: this.#killedFor,
       askedBy: asked && `${asked.action} by ${asked.actor}`,
-      memory: planned ? undefined : this.#memoryAtEnd(incarnation),
+      memory: planned ? undefined : memoryAtEnd(incarnation.oomKills, this.#host.samples(this.spec.slot).at(-1), this.spec.memoryHardBytes),
       tail: this.tail().map((line) => this.#host.redact(line)),
     });
     const { signature } = report.last_exit;
@@ -402,16 +410,6 @@ export class SlotRunner {
     this.#feed({ type: 'ended', end: { atMs, livedMs, readyMs, code: facts.code, signature, permanent: report.permanent } });
     // The replacement does not wait for a disk.
     if (keep) setImmediate(keep);
-  }
-
-  #memoryAtEnd(incarnation: Incarnation): MemoryAtEnd {
-    return {
-      oomKills: incarnation.oomKills,
-      rssBytes: this.#host.samples(this.spec.slot).at(-1)?.rss_bytes,
-      hardBytes: this.spec.memoryHardBytes,
-      freeBytes: freemem(),
-      totalBytes: totalmem(),
-    };
   }
 
   /** Counts it, and answers how to keep what is known of it. */

@@ -30,11 +30,21 @@ export function workerStatus(runner: SlotRunner, sample: Sample | undefined): Wo
     fds: sample?.fds ?? null,
     leak_bytes_per_hour: sample?.leakBytesPerHour ?? null,
     liveness: runner.state === 'ready' ? runner.liveness : null,
+    ...(runner.linesDropped > 0 ? { log_lines_dropped: runner.linesDropped } : {}),
     adopted: incarnation?.adopted ?? false,
     reason: runner.reason,
     next_start_at: runner.nextStartAtMs === null ? null : new Date(runner.nextStartAtMs).toISOString(),
     last_exit: runner.lastExit,
   };
+}
+
+/** Taken over from a supervisor of another release: they work on, and say that they are of another one. */
+export function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems'] {
+  return [...runners].flatMap(({ spec, incarnation }) =>
+    spec.kind === 'worker' && incarnation && incarnation.record.code !== code
+      ? [{ what: `${spec.slot} runs the code of another release (${incarnation.record.code})`, fix: `agent restart ${spec.slot}` }]
+      : [],
+  );
 }
 
 /** Writes at most once per turn of the loop; a full disk costs the snapshot, not the service. */

@@ -4,20 +4,17 @@
  * It does no worker's work, loads nothing heavy and imports no service.
  */
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
-import { createLogger, errorFields, formatLine, type Logger } from '../base/log.ts';
-import { LogFile } from '../base/logFile.ts';
+import { createLogger, errorFields, type Logger } from '../base/log.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
-import type { Receipt, ResourceSample, Status } from '../ipc/contracts/supervisor.ts';
+import type { Receipt, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
 import { stampOf } from '../state/fileStamp.ts';
-import { acquireHomeLock } from '../state/homeLock.ts';
 import type { HeldLock } from '../state/lock.ts';
 import { openLogSink } from '../state/logs.ts';
 import { readPause } from '../state/pause.ts';
@@ -30,21 +27,22 @@ import { controlHandlers, controlNotices } from './control.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
 import { sweepTree } from './incarnation.ts';
 import { boundsOf, type Bounds } from './liveness.ts';
-import { isDebuggerTalk } from './mainStack.ts';
 import { Listeners } from './listeners.ts';
-import { openOutput } from './output.ts';
 import { ReceiptBook } from './receipts.ts';
 import { isWanted, orderProblems, type Intent } from './reconcile.ts';
 import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
+import { takeHome } from './ownership.ts';
 import { Problems } from './problems.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
-import { createSnapshotWriter, workerStatus, type Sample } from './snapshot.ts';
+import { createSnapshotWriter, outdated, workerStatus } from './snapshot.ts';
+import { SlotOutputs } from './slotOutput.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { Settings } from './settings.ts';
 import { StartOrder } from './startOrder.ts';
 import type { SlotSpec } from './spec.ts';
 import { Trees } from './trees.ts';
-import { startPulse, startSampling, watchHome } from './watch.ts';
+import { Upkeep } from './upkeep.ts';
+import { startPulse, watchHome } from './watch.ts';
 
 export interface SupervisorOptions {
   home: Home;
@@ -88,26 +86,13 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   return supervisor;
 }
 
-/** One supervisor a home: the lock first, then the socket, then the first spawn (lessons 27). */
-async function takeHome(home: Home, beatMs: number | undefined): Promise<HeldLock> {
-  try {
-    return await acquireHomeLock(home.run.supervisorLock, 'the supervisor', beatMs);
-  } catch (thrown) {
-    if (!isAgentError(thrown) || thrown.code !== 'LOCK_HELD') throw thrown;
-    throw new AgentError('ALREADY_RUNNING', `a supervisor (process ${String(thrown.facts?.pid)}) already runs on ${home.root}`, {
-      cause: thrown,
-      fix: thrown.fix ?? 'use it with `agent status`, or end it with `agent down`',
-      ...(thrown.facts ? { facts: thrown.facts } : {}),
-    });
-  }
-}
-
 export class Supervisor {
   readonly home: Home;
   readonly slots = new Map<string, SlotRunner>();
   readonly log: Logger;
   /** After how much silence a worker is suspect and killed; of the configuration that the supervisor started with. */
   readonly bounds: Bounds;
+  readonly upkeep: Upkeep;
   /** Resolves when every worker is gone and the home is released. */
   readonly ended: Promise<void>;
   #options: SupervisorOptions;
@@ -118,9 +103,9 @@ export class Supervisor {
   #identity = identityOf(process.pid);
   #settings: Settings;
   #redact = createRedactor();
-  #samples = new Map<string, Sample>();
   #trees: Trees;
   #adoptedEnds: AdoptedWatch;
+  #outputs: SlotOutputs;
   #gatewayRecords = new Map<string, GatewayRecord>();
   #problems: Problems;
   #adopted = 0;
@@ -144,7 +129,7 @@ export class Supervisor {
     this.#only = options.only ? new Set(options.only) : undefined;
     this.#settings = new Settings(options.home);
     this.#redact.learn([token]);
-    const sink = openLogSink(options.home, 'supervisor');
+    const sink = openLogSink(options.home, 'supervisor', this.#settings.config.logging);
     this.#life.defer(() => sink.close());
     this.log = createLogger({
       sink,
@@ -163,6 +148,16 @@ export class Supervisor {
     this.#adoptedEnds = this.#life.use(new AdoptedWatch());
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.#problems = new Problems(this.log);
+    const config = () => this.#settings.config;
+    this.#outputs = new SlotOutputs({ dir: options.home.run.dir, config, redact: this.#redact, log: this.log });
+    this.upkeep = new Upkeep({
+      home: options.home,
+      log: this.log,
+      slots: this.slots,
+      config,
+      command: (action, runner, why) => this.command(action, runner, why),
+      sampled: () => this.#snapshot.soon(),
+    });
     this.#listeners = this.#life.use(new Listeners(this.log));
     this.ended = this.#endedAnswer.promise;
   }
@@ -183,6 +178,7 @@ export class Supervisor {
   /** The control socket serves: start what is wanted, watch, and tell. */
   begin(server: SocketServer, wanted: SlotRunner[]): void {
     this.#server = server;
+    this.#outputs.prepare(wanted.map(({ spec }) => spec));
     this.#order.start(wanted);
     this.#watch();
     this.#snapshot.now();
@@ -265,20 +261,10 @@ export class Supervisor {
       paused: pause
         ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }
         : null,
-      problems: [...this.#problems.list(), ...this.#outdated()],
-      workers: [...this.slots.values()].map((runner) => workerStatus(runner, this.#samples.get(runner.spec.slot))),
+      problems: [...this.#problems.list(), ...outdated(this.slots.values(), release.code)],
+      workers: [...this.slots.values()].map((runner) => workerStatus(runner, this.upkeep.sample(runner.spec.slot))),
       at: new Date().toISOString(),
     };
-  }
-
-  /** Taken over from a supervisor of another release: it works on, and says that it is another one. */
-  #outdated(): Status['problems'] {
-    const { code } = this.#options.release;
-    return [...this.slots.values()].flatMap(({ spec, incarnation }) =>
-      spec.kind === 'worker' && incarnation && incarnation.record.code !== code
-        ? [{ what: `${spec.slot} runs the code of another release (${incarnation.record.code})`, fix: `agent restart ${spec.slot}` }]
-        : [],
-    );
   }
 
   receipts(slot: string | undefined, limit: number): Receipt[] {
@@ -401,8 +387,8 @@ export class Supervisor {
       version: this.#options.release.version,
       trees: this.#trees,
       adopted: this.#adoptedEnds,
-      samples: (slot) => this.#samplesOf(slot),
-      output: (spec) => this.#openOutput(spec),
+      samples: (slot) => this.upkeep.resources.recent(slot),
+      output: (spec) => this.#outputs.open(spec),
       listeners: (spec) => this.#listeners.of(spec),
       // Two can serve at once only on an address that is held here.
       handover: (spec) => (spec.handover === 'overlap' && !this.#listeners.holds(spec) ? 'standby' : spec.handover),
@@ -415,20 +401,6 @@ export class Supervisor {
     };
   }
 
-  #samplesOf(slot: string): ResourceSample[] {
-    const last = this.#samples.get(slot);
-    if (!last) return [];
-    return [{ at: new Date().toISOString(), rss_bytes: last.rssBytes, cpu_percent: last.cpuPercent, lag_ms: null, fds: last.fds ?? null }];
-  }
-
-  #openOutput(spec: SlotSpec) {
-    const file = new LogFile(spec.logFile, { maxBytes: limits.logs.fileMaxBytes, keep: limits.logs.filesMax - 1, shared: true });
-    return openOutput(join(this.home.run.dir, `${spec.slot}.out`), (line) => {
-      if (line.trim() && !isDebuggerTalk(line))
-        file.append(formatLine({ level: 'info', component: 'stdio', slot: spec.slot, msg: line }, this.#redact));
-    });
-  }
-
   // --- watching ---
 
   #watch(): void {
@@ -439,16 +411,8 @@ export class Supervisor {
         void this.#mendSocket();
         for (const runner of this.slots.values()) runner.check(nowMs, this.bounds);
         this.#leaveWhenUnused(nowMs);
+        this.upkeep.pulse(nowMs);
       }, this.bounds.heartbeatMs),
-    );
-    this.#life.use(
-      startSampling(
-        () => [...this.slots.values()],
-        (samples) => {
-          this.#samples = samples;
-          this.#snapshot.soon();
-        },
-      ),
     );
   }
 
@@ -465,7 +429,7 @@ export class Supervisor {
   }
 
   #changed(runner: SlotRunner): void {
-    if (!runner.incarnation) this.#samples.delete(runner.spec.slot);
+    if (!runner.incarnation) this.upkeep.forget(runner.spec.slot);
     this.#gatewayRecords.get(runner.spec.slot)?.observe(runner);
     this.#changes.happened();
     this.#snapshot.soon();

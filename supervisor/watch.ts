@@ -1,14 +1,11 @@
 /**
- * What the supervisor looks at while nothing happens: files that people change, signs of life, and
- * resource samples. Wake-ups where they can be had, slow timers where not.
+ * What the supervisor looks at while nothing happens: files that people change, and the pulse on which signs of
+ * life, resource samples and the log budget ride. Wake-ups where they can be had, one slow timer where not.
  */
 import { watch as watchFiles } from 'chokidar';
-import pidusage from 'pidusage';
 import { limits } from '../base/limits.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import { untilBeatMs } from '../base/time.ts';
-import type { Sample } from './snapshot.ts';
-import type { SlotRunner } from './slotRunner.ts';
 
 /** Calls back when one of the files was made, changed or removed: a hint, the file is the truth. */
 export function watchHome(paths: string[], log: Logger, onChange: () => void): AsyncDisposable {
@@ -41,30 +38,3 @@ export function startPulse(onPulse: (nowMs: number) => void, every: number = lim
 
 /** The beats of all workers have arrived by then. */
 const AFTER_BEAT_MS = 20;
-
-/** Memory and CPU of every running worker, now and then. */
-export function startSampling(runners: () => SlotRunner[], onSamples: (samples: Map<string, Sample>) => void): Disposable {
-  const sample = async () => {
-    const samples = new Map<string, Sample>();
-    for (const runner of runners()) {
-      if (!runner.incarnation) continue;
-      try {
-        const { memory, cpu } = await pidusage(runner.incarnation.pid);
-        samples.set(runner.spec.slot, { rssBytes: memory, cpuPercent: Math.round(cpu * 10) / 10 });
-      } catch {
-        // it ended while it was looked at
-      }
-    }
-    onSamples(samples);
-  };
-  // The first one soon: it makes pidusage ask the system for its page size and tick, once.
-  const first = setTimeout(() => void sample(), limits.worker.trimMs);
-  const timer = setInterval(() => void sample(), limits.supervisor.sampleMs);
-  return {
-    [Symbol.dispose]() {
-      clearTimeout(first);
-      clearInterval(timer);
-      pidusage.clear();
-    },
-  };
-}

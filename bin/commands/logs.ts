@@ -1,15 +1,17 @@
 /** `agent logs`: reads the files directly, so it works with everything down. */
+import { existsSync, readdirSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { levels, type Level } from '../../base/log.ts';
 import { parseDurationMs } from '../../base/time.ts';
 import { painter } from '../../base/paint.ts';
 import { manifest } from '../../services/manifest.ts';
 import { openHome } from '../../state/home.ts';
+import { rotatedFiles } from '../../state/logFiles.ts';
 import { logNames, logPath } from '../../state/logs.ts';
 import { hasFlag, textOption, type Command, type Input } from '../command.ts';
 import { endOf, follow } from '../logs/follow.ts';
 import { jsonLine, parseLine, passes, renderLine, type LogFilter } from '../logs/line.ts';
-import { linesBackwards, rotatedFiles, tail } from '../logs/tail.ts';
+import { linesBackwards, tail } from '../logs/tail.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print } from '../terminal.ts';
 
@@ -40,9 +42,11 @@ export const command: Command = {
 
 async function run(input: Input): Promise<number> {
   const name = input.args[0] ?? logNames[0];
-  if (!(logNames as readonly string[]).includes(name)) throw unknownName('log', name, logNames);
   const home = openHome();
-  const path = logPath(name === 'supervisor' ? home : home.profile(input.profile), name);
+  const paths = name === 'supervisor' ? home : home.profile(input.profile);
+  const names = knownLogs(paths.logs);
+  if (!names.includes(name)) throw unknownName('log', name, names);
+  const path = logPath(paths, name);
   const filter = filterOf(input, path);
   const paint = painter(out);
   const show = (raw: string) => {
@@ -70,6 +74,12 @@ async function run(input: Input): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   await follow(path, start, show, stop.signal);
   return 0;
+}
+
+/** Those of the service, and those that programs of the user have left there. */
+function knownLogs(dir: string): string[] {
+  const found = existsSync(dir) ? readdirSync(dir).filter((file) => file.endsWith('.log')) : [];
+  return [...new Set([...logNames, ...found.map((file) => file.slice(0, -'.log'.length)).toSorted()])];
 }
 
 function lineCount(input: Input): number {

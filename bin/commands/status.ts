@@ -8,14 +8,11 @@ import { allReady, readSnapshot, type Snapshot } from '../snapshot.ts';
 import { statusView } from '../statusView.ts';
 import { out, print, printError, printJson } from '../terminal.ts';
 
-/** A glance every second is what an eye follows; a read costs well under a millisecond. */
-const WATCH_MS = 1_000;
-
 export const command: Command = {
   name: 'status',
   summary: 'Show what runs, what does not, and why',
   details: 'Exit code: 0 every wanted slot is ready, 1 some are not, 3 no supervisor runs (the last snapshot is shown with its age).',
-  options: [jsonOption, { flags: '-w, --watch', summary: 'draw it again every second until ctrl-C' }],
+  options: [jsonOption, { flags: '-w, --watch', summary: 'a live table, until q or ctrl-C' }],
   examples: [
     { line: 'agent status', does: 'one line per slot' },
     { line: 'agent status --json | jq .workers', does: 'for programs' },
@@ -56,18 +53,6 @@ async function watch(home: Home, input: Input): Promise<number> {
       fix: input.json ? 'leave out --watch for one JSON document' : 'leave out --watch when the output is not a terminal',
     });
   }
-  const paint = painter(out);
-  const stop = Promise.withResolvers<void>();
-  process.once('SIGINT', () => stop.resolve());
-  let snapshot: Snapshot | undefined;
-  const draw = () => {
-    snapshot = readSnapshot(home);
-    const text = snapshot ? statusView(snapshot, paint) : `No supervisor runs on ${home.root}.`;
-    print(`\u001b[H\u001b[2J${text}\n\n${paint('dim', 'ctrl-C ends')}`);
-  };
-  draw();
-  const timer = setInterval(draw, WATCH_MS);
-  await stop.promise;
-  clearInterval(timer);
-  return exitCode(snapshot);
+  const { watchStatus } = await import('../statusWatch.ts');
+  return exitCode(await watchStatus(home));
 }

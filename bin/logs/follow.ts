@@ -2,18 +2,15 @@
  * Following a log over rotations: holds on to the file it reads by inode, reads it to its end after it
  * has been renamed, then the ones between, then the new one. No line is lost, doubled or torn.
  */
-import { closeSync, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
-import { rotatedFiles } from './tail.ts';
+import { inodeOf, nextLogFile, rotatedFiles } from '../../state/logFiles.ts';
 
 /** Some file systems announce no changes: look this often anyway. */
 const LOOK_MS = 1_000;
 const CHUNK_BYTES = 256 * 1024;
 /** Files that one look walks over: more than are ever kept. */
 const STEPS_MAX = 32;
-/** A rotation takes microseconds; whoever rotates all the time is looked at again in a moment. */
-const SETTLE_TRIES_MAX = 10;
 const NEWLINE = 0x0a;
 
 interface Open {
@@ -82,30 +79,10 @@ export async function follow(
 
 /** The file that came after this one; undefined while it is the newest, or while names are just being changed. */
 function successor(path: string, current: Open | undefined): Open | undefined {
-  const files = settledFiles(path);
-  if (!files) return undefined;
-  const ours = current ? files.findIndex(({ inode }) => inode === current.inode) : -1;
-  // Not listed and yet there: moved away by hand, and nothing here came after it.
-  if (current && ours < 0 && fstatSync(current.fd).nlink > 0) return undefined;
-  const next = ours < 0 ? files.at(-1) : files[ours - 1];
+  const next = nextLogFile(path, current && { inode: current.inode, isLinked: fstatSync(current.fd).nlink > 0 });
   const opened = next && openAt(next.file, 0);
   if (!opened || opened.inode === next.inode) return opened;
   closeSync(opened.fd);
-  return undefined;
-}
-
-/**
- * The log's files, newest first. A rotation renames one after the other, so a list made meanwhile may lack
- * the very file that comes next: only what two lists in a row agree on counts.
- */
-function settledFiles(path: string): { file: string; inode: number }[] | undefined {
-  const list = () => rotatedFiles(path).map((file) => ({ file, inode: inodeOf(file) }));
-  let before = list();
-  for (let tries = 0; tries < SETTLE_TRIES_MAX; tries++) {
-    const now = list();
-    if (isDeepStrictEqual(now, before)) return now;
-    before = now;
-  }
   return undefined;
 }
 
@@ -151,5 +128,3 @@ function readToEnd(file: Open, onLine: (line: string) => void): void {
     file.partial = bytes;
   }
 }
-
-const inodeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.ino ?? 0;

@@ -1,17 +1,9 @@
 /** The last lines of a log over all its rotated files, read from the end; nothing is loaded whole. */
-import { closeSync, existsSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { rotatedFiles } from '../../state/logFiles.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
-
-/** No log keeps more old files than this. */
-const ROTATED_MAX = 9;
-
-/** `name.log`, `name.log.1`, … newest first, as far as they exist; a rotation under way leaves a gap for a moment. */
-export function rotatedFiles(path: string): string[] {
-  const names = [path, ...Array.from({ length: ROTATED_MAX }, (_, i) => `${path}.${i + 1}`)];
-  return names.filter((name) => existsSync(name));
-}
 
 /** Complete lines of one file, last first. A torn last line comes too; an empty one never. */
 export function* linesBackwards(path: string, endAt?: number): Generator<string> {

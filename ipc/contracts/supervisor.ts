@@ -51,6 +51,8 @@ export const WorkerStatus = z.object({
   /** Growth of resident memory over the last hours; null while too little is known. */
   leak_bytes_per_hour: z.number().nullable(),
   liveness: Liveness.nullable(),
+  /** Lines of a declared flood of its output that were not kept; absent while there are none. */
+  log_lines_dropped: z.number().optional(),
   /** Taken over from an earlier supervisor. */
   adopted: z.boolean(),
   /** Why it is not ready, with the fix. */

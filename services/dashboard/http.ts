@@ -14,6 +14,7 @@ import { encodingFor, type Page } from './page.ts';
 import { problemOf, sendProblem } from './problem.ts';
 import { addCronFireRoute } from './routes/cronFire.ts';
 import { addLogRoutes } from './routes/logs.ts';
+import { addMetricsRoute } from './routes/metrics.ts';
 import { addPauseRoutes } from './routes/pause.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
 import { addStatusRoutes } from './routes/status.ts';
@@ -70,6 +71,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
   addWorkerRoutes(app, dashboard);
   addPauseRoutes(app, dashboard);
   addLogRoutes(app, dashboard);
+  addMetricsRoute(app, dashboard);
   addSessionRoutes(app, dashboard);
   addCronFireRoute(app, dashboard);
   return app;

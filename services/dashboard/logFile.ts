@@ -3,11 +3,12 @@
  * rotation. Reads in steps and never holds more than one, so a slow tab costs no memory.
  */
 import { watch } from 'node:fs';
-import { open, stat, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { limits } from '../../base/limits.ts';
 import { severity, type Level } from '../../base/log.ts';
 import { sleep } from '../../base/time.ts';
+import { inodeOf, nextLogFile, rotatedFiles } from '../../state/logFiles.ts';
 
 export interface LogFilter {
   /** This severe or worse. */
@@ -45,15 +46,16 @@ function recordOf(line: string): { level?: string; component?: string } {
 export async function tailLog(path: string, count: number, filter: LogFilter): Promise<{ lines: string[]; end: LogPosition }> {
   const newestFirst: string[] = [];
   let end: LogPosition = { inode: 0, offset: 0 };
-  for (let n = 0; n < limits.logs.filesMax && newestFirst.length < count; n++) {
-    const file = await openIfThere(n === 0 ? path : `${path}.${n}`);
+  for (const [n, name] of rotatedFiles(path).entries()) {
+    if (newestFirst.length >= count && n > 0) break;
+    const file = await openIfThere(name);
     if (!file) continue;
     try {
       const { ino, size } = await file.stat();
       if (n === 0) end = { inode: ino, offset: size };
       for await (const line of linesBackwards(file, size)) {
-        if (matches(line, filter)) newestFirst.push(line);
         if (newestFirst.length >= count) break;
+        if (matches(line, filter)) newestFirst.push(line);
       }
     } finally {
       await file.close();
@@ -88,15 +90,15 @@ export async function followLog(
   { from, onLines, signal }: { from: LogPosition; onLines: (lines: string[]) => Promise<void>; signal: AbortSignal },
 ): Promise<void> {
   using changes = watchFile(path);
-  let file: FileHandle | undefined;
-  let { inode, offset } = from;
+  let file = await openAsSeen(path, from.inode);
+  let { offset } = from;
+  let inode = file ? from.inode : 0;
   let rest = Buffer.alloc(0);
   try {
     while (!signal.aborted) {
       const seen = changes.count;
-      file ??= await openIfThere(path);
-      const opened = file ? (await file.stat()).ino : 0;
-      if (opened !== inode) [inode, offset, rest] = [opened, 0, Buffer.alloc(0)];
+      // Asked before the last look into this file: what was written to it before its successor came is read.
+      const next = nextLogFile(path, file && { inode, isLinked: (await file.stat()).nlink > 0 });
       const chunk = file ? await readFrom(file, offset) : Buffer.alloc(0);
       if (chunk.length > 0) {
         offset += chunk.length;
@@ -104,9 +106,14 @@ export async function followLog(
         const cut = bytes.lastIndexOf(NEWLINE) + 1;
         rest = bytes.subarray(cut);
         if (cut > 0) await onLines(textLines(bytes.subarray(0, cut)));
-      } else if (file && (await inodeOf(path)) !== inode) {
-        await file.close();
-        file = undefined;
+      } else if (next) {
+        const opened = await openIfThere(next.file);
+        // Renamed between the two: the next round asks anew.
+        if (opened && (await opened.stat()).ino !== next.inode) await opened.close();
+        else if (opened) {
+          await file?.close();
+          [file, inode, offset, rest] = [opened, next.inode, 0, Buffer.alloc(0)];
+        }
       } else {
         await changes.after(seen, signal);
       }
@@ -114,6 +121,12 @@ export async function followLog(
   } finally {
     await file?.close();
   }
+}
+
+/** The file with that inode, under whatever name it has by now. */
+async function openAsSeen(path: string, inode: number): Promise<FileHandle | undefined> {
+  const name = rotatedFiles(path).find((file) => inodeOf(file) === inode);
+  return name === undefined ? undefined : openIfThere(name);
 }
 
 async function readFrom(file: FileHandle, offset: number): Promise<Buffer> {
@@ -134,13 +147,6 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   } catch {
     return undefined;
   }
-}
-
-async function inodeOf(path: string): Promise<number> {
-  return stat(path).then(
-    ({ ino }) => ino,
-    () => 0,
-  );
 }
 
 interface Changes extends Disposable {
@@ -165,7 +171,7 @@ function watchFile(path: string): Changes {
   let watcher: ReturnType<typeof watch> | undefined;
   try {
     watcher = watch(dirname(path), { persistent: false }, (_event, changed) => {
-      if (changed !== null && changed !== name) return;
+      if (changed !== null && !changed.startsWith(name)) return;
       changes.count++;
       wake.resolve();
       wake = Promise.withResolvers<void>();

@@ -144,7 +144,16 @@ export const Config = z.looseObject({
       wrap_response: z.boolean().optional(),
     })
     .optional(),
-  logging: z.looseObject({ level: z.enum(levels).optional() }).optional(),
+  logging: z
+    .looseObject({
+      level: z.enum(levels).optional(),
+      /** A log is rotated at this size; so many old files stay beside it. */
+      max_size_mb: z.number().positive().optional(),
+      backup_count: z.number().int().min(0).max(9).optional(),
+      /** All of logs/ and crash/ together. */
+      budget_mb: z.number().positive().optional(),
+    })
+    .optional(),
   services: z.record(SidecarName, SidecarConfig).optional(),
   supervisor: z
     .looseObject({

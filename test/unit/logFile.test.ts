@@ -66,7 +66,7 @@ t.test('four processes write and rotate one file at once: no line is lost, none 
   const files = readdirSync(join(place.dir, 'logs'));
   const seen = new Map<string, number>();
   for (const name of files)
-    for (const line of linesOf(join(place.dir, 'logs', name))) {
+    for (const line of linesOf(join(place.dir, 'logs', name)).filter((text) => text !== '')) {
       const { writer, n } = JSON.parse(line) as { writer: string; n: number };
       seen.set(`${writer}.${n}`, (seen.get(`${writer}.${n}`) ?? 0) + 1);
     }
@@ -155,4 +155,36 @@ t.test('something in the way of the directory: the lines are lost and counted, n
   rmSync(join(place.dir, 'logs'));
   log.append('kept');
   t.match(linesOf(place.file), [/1 log line\(s\) could not be written/, 'kept']);
+});
+
+t.test('lesson 22: half a line that a killed writer left is ended before the next line', async (t) => {
+  using place = directory();
+  mkdirSync(join(place.dir, 'logs'));
+  for (const shared of [false, true]) {
+    writeFileSync(place.file, '{"n":1}\n{"n":2');
+    const log = new LogFile(place.file, { maxBytes: 1e6, keep: 1, shared });
+    log.append('{"n":3}');
+    log.close();
+    t.same(linesOf(place.file), ['{"n":1}', '{"n":2', '{"n":3}']);
+  }
+});
+
+t.test('a block of lines is cut between two of them where the file is full', async (t) => {
+  using place = directory();
+  const log = new LogFile(place.file, { maxBytes: 100, keep: 9 });
+  const lines = Array.from({ length: 20 }, (_, n) => `line ${n} ${'x'.repeat(n * 3)}`);
+  log.appendBlock(Buffer.from(`${lines.join('\n')}\n`));
+  log.appendBlock(Buffer.from(`${'y'.repeat(300)}\nlast\n`));
+  const names = readdirSync(join(place.dir, 'logs'));
+  const sizes = names.map((name) => statSync(join(place.dir, 'logs', name)).size);
+  t.ok(
+    sizes.every((size) => size <= 100 || size === 301),
+    sizes.join(' '),
+  );
+  const all = [9, 8, 7, 6, 5, 4, 3, 2, 1]
+    .map((n) => `a.log.${n}`)
+    .concat('a.log')
+    .filter((name) => names.includes(name));
+  const kept = all.flatMap((name) => linesOf(join(place.dir, 'logs', name)));
+  t.same(kept, [...lines, 'y'.repeat(300), 'last'].slice(-kept.length));
 });

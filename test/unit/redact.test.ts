@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import t from 'tap';
 import { createRedactor, SECRET_FIELD, SECRET_NAME } from '../../base/redact.ts';
 
@@ -86,4 +87,42 @@ t.test('which names are secret', async (t) => {
     ['OPENAI_API_KEY', 'IRC_PASSWORD', 'token', 'api_key', 'authorization'],
     'for log fields',
   );
+});
+
+t.test('the quick look misses nothing that redaction would change, at whatever offset it stands', async (t) => {
+  const redact = createRedactor();
+  redact.learn(['opensesame', 'x7k2-Q9', '日本語の秘密']);
+  const pairs = new Uint8Array(0x10000);
+  redact.mark(pairs, 1);
+  const marked = (text: string) => {
+    const bytes = Buffer.from(text);
+    return bytes.some((_, at) => at % 2 === 0 && pairs[bytes[at]! | ((bytes[at + 1] ?? 0) << 8)] === 1);
+  };
+  const digits = fc.stringMatching(/^[A-Za-z0-9_-]{36}$/);
+  const words = fc.constantFrom('api_key', 'API-KEY', 'Access_Token', 'authtoken', 'client_secret', 'Password', 'passwd', 'refresh-token');
+  const secret = fc.oneof(
+    fc
+      .tuple(fc.constantFrom('sk-', 'pk-', 'rk-proj-', 'ghp_', 'gho_', 'xoxb-', 'AKIA', 'AIza', '123456:', '99999999:'), digits)
+      .map(([a, b]) => a + b),
+    fc.tuple(fc.constantFrom('Bearer ', 'basic ', 'BEARER  ', 'Basic\t'), digits).map(([a, b]) => a + b),
+    fc.tuple(digits, digits, digits).map((parts) => `eyJ${parts.join('.')}`),
+    fc.tuple(words, fc.constantFrom('=', ': ', '": "', '\\": \\"', '=\\"'), digits).map((parts) => parts.join('')),
+    fc
+      .tuple(fc.constantFrom('MY_TOKEN=', 'KEY=', 'A_SECRET="', 'PGPASSWORD=', '?token=', '&ticket=', '?key=', '&secret='), digits)
+      .map(([a, b]) => a + b),
+    digits.map((text) => `postgres://user:${text}@host/db`),
+    fc.constantFrom('-----BEGIN RSA PRIVATE KEY-----', 'opensesame', 'x7k2-Q9', '日本語の秘密'),
+  );
+  let changed = 0;
+  fc.assert(
+    fc.property(fc.string({ maxLength: 9 }), secret, fc.string({ maxLength: 9 }), (before, middle, after) => {
+      const text = `${before} ${middle} ${after}`;
+      if (redact(text) === text) return true;
+      changed++;
+      return redact.suspects(text) && marked(text);
+    }),
+    { numRuns: 3_000 },
+  );
+  t.ok(changed > 2_000, `${changed} texts with a secret`);
+  t.notOk(redact.suspects('GET /api/v1/items 200 in 12 ms, cache-hit, user_agent=curl the keyboard and tokens of a basin'));
 });

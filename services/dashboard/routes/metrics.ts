@@ -1,0 +1,25 @@
+/** `GET /metrics`: Prometheus text. Needs the session token, in its header or as `Authorization: Bearer`. */
+import type { FastifyInstance } from 'fastify';
+import { AgentError } from '../../../base/errors.ts';
+import { readPause } from '../../../state/pause.ts';
+import { tokenOf } from '../guard.ts';
+import type { Dashboard } from '../http.ts';
+import { createMetrics, type Metrics } from '../metrics.ts';
+
+export function addMetricsRoute(app: FastifyInstance, { context, overview, token }: Dashboard): void {
+  let metrics: Promise<Metrics> | undefined;
+  app.get('/metrics', async (request, reply) => {
+    const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
+    if (!token.matches(tokenOf(request.raw)) && !token.matches(bearer)) {
+      throw new AgentError('UNAUTHENTICATED', 'the session token is missing or not valid', {
+        fix: 'send it as `Authorization: Bearer <token>`; AGENT_DASHBOARD_SESSION_TOKEN keeps it the same over restarts',
+      });
+    }
+    metrics ??= createMetrics();
+    const { contentType, text } = await metrics;
+    const seen = await overview.read().catch(() => undefined);
+    const { version, code } = context.release;
+    const answer = await text(seen, { version, code, paused: readPause(context.home) !== undefined });
+    return reply.header('Cache-Control', 'no-store').type(contentType).send(answer);
+  });
+}

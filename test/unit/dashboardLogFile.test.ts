@@ -1,0 +1,72 @@
+/** How the page reads logs: bounded steps, and every line once over any number of rotations. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { followLog, tailLog } from '../../services/dashboard/logFile.ts';
+import { until } from '../harness/until.ts';
+
+interface Dir extends Disposable {
+  log: string;
+}
+
+function logDir(): Dir {
+  const dir = mkdtempSync(join(tmpdir(), 'agent-test-'));
+  return { log: join(dir, 'x.log'), [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+t.test('the tail is taken over all rotated files, none when none is wanted, and following goes on at its end', async (t) => {
+  using dir = logDir();
+  writeFileSync(`${dir.log}.1`, 'a\nb\n');
+  writeFileSync(dir.log, 'c\n');
+  t.same((await tailLog(dir.log, 2, {})).lines, ['b', 'c']);
+  t.same((await tailLog(dir.log, 9, {})).lines, ['a', 'b', 'c']);
+  const { lines, end } = await tailLog(dir.log, 0, {});
+  t.same({ lines, offset: end.offset }, { lines: [], offset: 2 });
+});
+
+t.test('following gives every line once while a writer in another process rotates as it looks', async (t) => {
+  using dir = logDir();
+  const stop = new AbortController();
+  const seen: number[] = [];
+  const { end } = await tailLog(dir.log, 0, {});
+  const onLines = async (lines: string[]) => void seen.push(...lines.map((line) => Number(line.split(' ')[1])));
+  const following = followLog(dir.log, { from: end, onLines, signal: stop.signal });
+  const program = `
+    import { LogFile } from ${JSON.stringify(new URL('../../base/logFile.ts', import.meta.url).href)};
+    const writer = new LogFile(process.argv[1], { maxBytes: 300, keep: 9, shared: true });
+    let i = 0;
+    process.on('message', () => {
+      for (const end = i + 30; i < end; i++) writer.append('line ' + i + ' ' + 'x'.repeat(40));
+    });`;
+  const writer = spawn(process.execPath, ['--input-type=module', '--eval', program, dir.log], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  t.teardown(() => writer.kill('SIGKILL'));
+  // Each burst is five rotations, fewer than are kept: however late the reader is, nothing is deleted yet.
+  for (let burst = 1; burst <= 40; burst++) {
+    writer.send('go');
+    await until(`burst ${burst} is seen`, () => seen.length >= burst * 30);
+  }
+  stop.abort();
+  await following;
+  t.same(
+    seen,
+    Array.from({ length: 1_200 }, (_, i) => i),
+  );
+});
+
+t.test('lesson 34: looking through full logs for a line that is not there leaves the loop free', async (t) => {
+  using dir = logDir();
+  const line = JSON.stringify({ time: '2026-01-01T00:00:00.000Z', level: 'info', component: 'c', msg: 'x'.repeat(200) });
+  const full = `${line}\n`.repeat(5_000_000 / (line.length + 1));
+  for (const name of [dir.log, `${dir.log}.1`, `${dir.log}.2`]) writeFileSync(name, full);
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  t.same((await tailLog(dir.log, 5_000, { level: 'fatal' })).lines, []);
+  delay.disable();
+  // A step is 256 KiB: a few milliseconds; all of it in one go would be more than a hundred.
+  t.ok(delay.percentile(99) / 1e6 < 60, `${(delay.percentile(99) / 1e6).toFixed(1)} ms`);
+});
