@@ -4,7 +4,7 @@
  * It does no worker's work, loads nothing heavy and imports no service.
  */
 import { rmSync } from 'node:fs';
-import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
+import { AgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger } from '../base/log.ts';
