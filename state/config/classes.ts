@@ -17,6 +17,8 @@ const classes: readonly { key: readonly string[]; change: ChangeClass }[] = [
   { key: ['gateway'], change: slot('gateway') },
   // The level of a logger is set once, when its process starts.
   { key: ['logging'], change: slot('agent', 'dashboard', 'cron', 'mcp', 'gateway', 'terminal') },
+  // Workers are told how often to beat when they attach.
+  { key: ['supervisor', 'liveness'], change: { kind: 'supervisor' } },
   { key: ['supervisor'], change: live },
   { key: ['database'], change: { kind: 'supervisor' } },
 ];
