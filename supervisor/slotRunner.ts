@@ -273,12 +273,6 @@ export class SlotRunner {
     this.#feed({ type: 'hung' });
   }
 
-  /** Over its hard memory limit: its group is killed, the end is handled like any other. */
-  overMemory(why: string): void {
-    this.#killedFor = why;
-    this.#feed({ type: 'hung' });
-  }
-
   /** Second ctrl-C. */
   killAll(): void {
     this.#processes.killAll();

@@ -76,7 +76,7 @@ export class Upkeep {
     const usedMb = Math.round((this.#samples.get(slot)?.rssBytes ?? 0) / MB);
     const [word, limit] = verdict === 'kill' ? ['hard', hardBytes] : ['soft', softBytes];
     const why = `used ${usedMb} MB of memory, more than its ${word} limit of ${Math.round((limit ?? 0) / MB)} MB`;
-    if (verdict === 'kill') return runner.overMemory(why);
+    if (verdict === 'kill') return runner.hung(why);
     this.#host
       .command('restart', runner, { actor: 'supervisor', cause: `${slot} ${why}`, drain: true })
       .catch((thrown: unknown) => this.#host.log.error(`${slot} could not be recycled: ${messageOf(thrown)}`));
