@@ -58,7 +58,7 @@ function withStore(t: { teardown(undo: () => void): unknown }): { store: CronSto
   return { store, home };
 }
 
-t.test('an occurrence is on time, late, caught up or skipped with a record, and none is without one', async (t) => {
+t.test('lesson 31: an occurrence is on time, late, caught up or skipped with a record, and none is without one', async (t) => {
   const table = [
     { name: 'on time', at: 601, want: ['on_time claimed +10'], next: 20 },
     { name: 'late within half a period', at: 600 + 290, want: ['late claimed +10'], next: 20 },

@@ -25,7 +25,7 @@ function memorySink(): Lines {
   };
 }
 
-t.test('a line: time level component slot … pid … msg, in the order of the contract', async (t) => {
+t.test('lesson 22: a line: time level component slot … pid … msg, in the order of the contract', async (t) => {
   const sink = memorySink();
   const log = createLogger({ sink, component: 'gateway', fields: { slot: 'gateway' } });
   log.warn('platform lost', { session_id: 's1', tries: 3 });
