@@ -1,0 +1,28 @@
+/**
+ * Which home a command means when AGENT_HOME does not say: the one that the installed service records
+ * (lessons 28: under sudo, HOME is root's). Read from the unit before anything else; costs two looks.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { installedUnit, unitPath } from '../systemd/unit.ts';
+
+/** Sets AGENT_HOME in `env` when a service is installed and nothing else says it. */
+export function adoptRecordedHome(env: NodeJS.ProcessEnv = process.env): void {
+  if (env.AGENT_HOME?.trim()) return;
+  const caller = process.getuid?.() === 0 ? env.SUDO_USER : undefined;
+  const homes = [homedir(), ...(caller ? homeOf(caller) : [])];
+  const recorded = homes.map((home) => installedUnit('user', { home })?.home).find(Boolean) ?? installedUnit('system', { home: '/' })?.home;
+  if (recorded !== undefined) env.AGENT_HOME = recorded;
+}
+
+/** Is a unit of ours installed for that user or for the system? */
+export const serviceFiles = (home: string): string[] =>
+  [unitPath('user', { home }), unitPath('system', { home })].filter((file) => existsSync(file));
+
+function homeOf(name: string): string[] {
+  const row = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((line) => line.startsWith(`${name}:`));
+  const home = row?.split(':')[5];
+  return home ? [home] : [];
+}
