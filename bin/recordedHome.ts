@@ -3,7 +3,7 @@
  * (lessons 28: under sudo, HOME is root's). Read from the unit before anything else; costs two looks.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { installedUnit, unitPath } from '../systemd/unit.ts';
 
 /** Sets AGENT_HOME in `env` when a service is installed and nothing else says it. */
@@ -15,9 +15,9 @@ export function adoptRecordedHome(env: NodeJS.ProcessEnv = process.env): void {
   if (recorded !== undefined) env.AGENT_HOME = recorded;
 }
 
-/** Is a unit of ours installed for that user or for the system? */
-export const serviceFiles = (home: string): string[] =>
-  [unitPath('user', { home }), unitPath('system', { home })].filter((file) => existsSync(file));
+/** A cheap look before anything is loaded to find out. */
+export const mayBeInstalled = (): boolean =>
+  process.platform === 'darwin' || (['user', 'system'] as const).some((scope) => existsSync(unitPath(scope, { home: userInfo().homedir })));
 
 function homeOf(name: string): string[] {
   const row = readFileSync('/etc/passwd', 'utf8')

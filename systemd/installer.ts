@@ -40,7 +40,7 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
     kind: 'systemd',
     scope,
     file,
-    unusable: () => whyUnusable(scope, user, ask),
+    unusable: () => whyUnusable({ scope, user, ask, startable: linger }),
     text: async (plan) => unitText(plan, await features()),
     commands: () => [
       ...(scope === 'user' && linger ? [`loginctl enable-linger ${user.name}`] : []),
@@ -49,7 +49,7 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
 
     async register(plan, tell) {
       if (scope === 'user' && linger) await ensureLinger(user, tell);
-      await untilReached(ask);
+      await untilReached(user, ask);
       const text = unitText(plan, await features());
       if (readText(file) === text) tell({ did: 'kept', what: file, detail: 'it is as it should be' });
       else {
@@ -114,22 +114,30 @@ function runtimeDir({ uid }: ServiceUser): string {
 
 type Ask = (...args: string[]) => Promise<CommandResult>;
 
-/** What really is there, not what is usual (lessons 39): the manager is asked. */
-async function whyUnusable(scope: ServiceScope, user: ServiceUser, ask: Ask): Promise<Unusable | undefined> {
-  if (!existsSync('/run/systemd/system')) return notBooted();
-  const { code, stderr } = await ask('show', '--property=Version', '--value');
-  if (code === 0) return undefined;
-  const why = stderr.trim().split('\n').at(-1) ?? 'no answer';
-  if (scope === 'system') return { missing: `systemd does not answer (${why})`, fix: 'look at `systemctl status` as root' };
-  // The manager of a user who is not logged in starts with linger.
-  if (existsSync(`/run/user/${user.uid}/systemd`) || (await lingers(user)) === null) {
-    return {
-      missing: `the user manager of ${user.name} does not answer (${why})`,
-      fix: 'install the packages dbus-user-session and libpam-systemd and log in again, or use `sudo agent service install --system`',
-    };
-  }
-  return undefined;
+interface Reach {
+  scope: ServiceScope;
+  user: ServiceUser;
+  ask: Ask;
+  /** The manager of a user who is not logged in may be started, with linger. */
+  startable: boolean;
 }
+
+/** What really is there, not what is usual (lessons 39): the manager is asked. */
+async function whyUnusable({ scope, user, ask, startable }: Reach): Promise<Unusable | undefined> {
+  if (!existsSync('/run/systemd/system')) return notBooted();
+  const result = await ask('show', '--property=Version', '--value');
+  if (result.code === 0) return undefined;
+  if (scope === 'system') return { missing: `systemd does not answer (${lastLine(result)})`, fix: 'look at `systemctl status` as root' };
+  const starts = startable && !existsSync(`/run/user/${user.uid}/systemd`) && (await lingers(user)) !== null;
+  return starts ? undefined : noUserManager(user, result);
+}
+
+const noUserManager = ({ name }: ServiceUser, result: CommandResult): Unusable => ({
+  missing: `the user manager of ${name} does not answer (${lastLine(result)})`,
+  fix: 'install the packages dbus-user-session and libpam-systemd and log in again, or use `sudo agent service install --system`',
+});
+
+const lastLine = ({ stderr }: CommandResult): string => stderr.trim().split('\n').at(-1) || 'no answer';
 
 function notBooted(): Unusable {
   const kernel = readText('/proc/sys/kernel/osrelease') ?? '';
@@ -156,12 +164,15 @@ async function featuresOf(ask: Ask): Promise<UnitFeatures> {
 }
 
 /** A user manager that linger has just started needs a moment. */
-async function untilReached(ask: Ask): Promise<void> {
+async function untilReached(user: ServiceUser, ask: Ask): Promise<void> {
   const deadlineMs = performance.now() + limits.service.verifyMs;
   for (;;) {
     const result = await ask('show', '--property=Version', '--value');
     if (result.code === 0) return;
-    if (performance.now() > deadlineMs) throw new AgentError('SERVICE_UNUSABLE', said(result), { fix: 'log in again, then try once more' });
+    if (performance.now() > deadlineMs) {
+      const { missing, fix } = noUserManager(user, result);
+      throw new AgentError('SERVICE_UNUSABLE', missing, { fix });
+    }
     await sleep(limits.service.retryMs);
   }
 }
@@ -172,7 +183,7 @@ const said = ({ command, code, stderr }: CommandResult): string =>
 function refused(result: CommandResult, scope: ServiceScope): AgentError {
   const denied = /access denied|authentication|permission/i.test(result.stderr);
   return new AgentError('SERVICE_FAILED', said(result), {
-    fix: denied && scope === 'system' ? 'run it as root: sudo …' : `\`${journal(scope)}\` says more`,
+    fix: denied && scope === 'system' ? `run it as root: sudo ${result.command.join(' ')}` : `\`${journal(scope)}\` says more`,
   });
 }
 

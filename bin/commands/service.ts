@@ -1,5 +1,5 @@
 /** `agent service …`: the supervisor as a service of systemd or launchd. */
-import { AgentError } from '../../base/errors.ts';
+import { AgentError, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
 import type { ServiceManager, ServiceState, ServiceStep, Unusable } from '../../state/servicePlan.ts';
@@ -82,10 +82,17 @@ export async function runInstall(input: Input): Promise<number> {
   const unusable = await whyNotHere(found);
   if (unusable) return withoutManager(found, unusable, input);
   const steps: ServiceStep[] = [];
-  const state = await withProgress('installing the service', () => install(found as Managed, tell(steps, input)));
+  const state = await withProgress('installing the service', () => install(found as Managed, tell(steps, input))).catch(onlyUnusable);
+  if ('missing' in state) return withoutManager(found, state, input);
   if (input.json) printJson({ steps, ...state });
   else print(`The service runs (supervisor ${state.pid}) on ${found.home.root}${startOf(state, found)}.`);
   return exitCodes.ok;
+}
+
+/** The manager could not be brought to life: known only after it was tried. */
+function onlyUnusable(thrown: unknown): Unusable {
+  if (isAgentError(thrown) && thrown.code === 'SERVICE_UNUSABLE') return { missing: thrown.message, fix: thrown.fix ?? '' };
+  throw thrown;
 }
 
 const startOf = ({ linger }: ServiceState, { scope, user }: ServiceTarget): string =>

@@ -32,10 +32,19 @@ function wrongUser({ scope, user, home }: ServicePlan): Refusal | undefined {
   if (scope === 'system' && uid !== 0) return { what: 'a system service is installed by root', fix: 'sudo agent service install --system' };
   if (scope === 'user' && uid === 0 && process.env.SUDO_USER && process.env.SUDO_USER !== 'root')
     return { what: `under sudo this would be a service of root, not of ${process.env.SUDO_USER}`, fix: 'run it without sudo, or with --system' };
-  const owner = statSync(home, { throwIfNoEntry: false })?.uid;
+  const owner = ownerOf(home);
   if (owner !== undefined && owner !== user.uid)
     return { what: `${home} belongs to user ${owner}, and the service would run as ${user.name} (${user.uid})`, fix: `chown -R ${user.name} ${home}, or name its owner with --run-as` };
   return undefined;
+}
+
+/** Undefined when it is not there yet, or out of reach: then the entry says so itself. */
+function ownerOf(path: string): number | undefined {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The entry itself is asked, as the user and with the environment that the service will have. */

@@ -25,6 +25,10 @@ export interface Systemd extends AsyncDisposable {
   must(command: readonly string[], options?: { user?: string; env?: Record<string, string> }): Promise<string>;
   /** Makes a user with a home in it. */
   addUser(name: string): Promise<{ uid: number; home: string }>;
+  /** Sends a signal to one of its processes. */
+  kill(pid: number, signal: string): Promise<void>;
+  /** Goes down as a machine does, every unit in order; answers when it is off. */
+  shutDown(): Promise<void>;
   /** Kills process 1: everything is gone at once, as in a power cut. */
   powerOff(): Promise<void>;
 }
@@ -110,6 +114,13 @@ export async function startSystemd(): Promise<Systemd> {
       const uid = Number(await system.must(['id', '-u', name]));
       users.set(name, { uid, home: `/home/${name}` });
       return users.get(name)!;
+    },
+    async kill(pid, signal) {
+      await system.must(['sh', '-c', `kill -${signal.replace('SIG', '')} ${pid}`]);
+    },
+    async shutDown() {
+      await system.run(['systemctl', 'poweroff']);
+      await ended;
     },
     async powerOff() {
       if (outer.exitCode === null && outer.signalCode === null) process.kill(inside(), 'SIGKILL');
