@@ -51,7 +51,8 @@ export function openLaunchd(scope: ServiceScope, user: ServiceUser): ServiceMana
       if (tries > 0) await sleep(pauseMs);
       for (const domain of domains) {
         last = await launchctl('bootstrap', domain, file);
-        if (last.code === 0 || (await loaded())) return tell({ did: 'ran', what: last.command.join(' '), ...(tries ? { detail: `at try ${tries + 1}` } : {}) });
+        if (last.code === 0 || (await loaded()))
+          return tell({ did: 'ran', what: last.command.join(' '), ...(tries ? { detail: `at try ${tries + 1}` } : {}) });
         if (last.code === codes.stale) await launchctl('bootout', `${domain}/${LABEL}`);
       }
     }
@@ -64,7 +65,9 @@ export function openLaunchd(scope: ServiceScope, user: ServiceUser): ServiceMana
     file,
     unusable: async () => {
       const { code, stderr } = await launchctl('version');
-      return code === 0 ? undefined : { missing: `launchctl does not answer (${stderr.trim()})`, fix: 'run `agent up`; it needs no service manager' };
+      return code === 0
+        ? undefined
+        : { missing: `launchctl does not answer (${stderr.trim()})`, fix: 'run `agent up`; it needs no service manager' };
     },
     text: plistText,
     commands: () => [`launchctl enable ${domains[0]}/${LABEL}`, `launchctl bootstrap ${domains[0]} ${file}`],
@@ -143,7 +146,9 @@ async function seen(what: string, look: () => Promise<boolean>, limitMs: number)
   const deadlineMs = performance.now() + limitMs;
   while (!(await look())) {
     if (performance.now() > deadlineMs)
-      throw new AgentError('SERVICE_FAILED', `launchd: not within ${limitMs / 1_000} s: ${what}`, { fix: `\`launchctl print gui/$(id -u)/${LABEL}\` says more` });
+      throw new AgentError('SERVICE_FAILED', `launchd: not within ${limitMs / 1_000} s: ${what}`, {
+        fix: `\`launchctl print gui/$(id -u)/${LABEL}\` says more`,
+      });
     await sleep(limits.service.retryMs);
   }
 }

@@ -52,7 +52,11 @@ export interface InstalledPlist {
 export async function readPlist(text: string): Promise<InstalledPlist | undefined> {
   const { parse } = await import('plist');
   try {
-    const { EnvironmentVariables = {}, ProgramArguments = [], UserName } = parse(text) as unknown as {
+    const {
+      EnvironmentVariables = {},
+      ProgramArguments = [],
+      UserName,
+    } = parse(text) as unknown as {
       EnvironmentVariables?: Record<string, string>;
       ProgramArguments?: string[];
       UserName?: string;

@@ -149,7 +149,10 @@ function notBooted(): Unusable {
   }
   const container = existsSync('/.dockerenv') || existsSync('/run/.containerenv') || process.env.container !== undefined;
   return container
-    ? { missing: 'this is a container without systemd', fix: 'let the container start `agent up --foreground`, with a restart policy: docs/containers.md' }
+    ? {
+        missing: 'this is a container without systemd',
+        fix: 'let the container start `agent up --foreground`, with a restart policy: docs/containers.md',
+      }
     : {
         missing: `process 1 is ${(readText('/proc/1/comm') ?? 'unknown').trim()}, not systemd`,
         fix: 'let your init system run `agent up --foreground`: docs/running-as-a-service.md',
@@ -159,7 +162,10 @@ function notBooted(): Unusable {
 async function featuresOf(ask: Ask): Promise<UnitFeatures> {
   const { stdout } = await ask('--version');
   const version = Number(/^systemd (\d+)/.exec(stdout)?.[1] ?? 0);
-  const notify = (process.env.PATH ?? '').split(':').concat('/usr/bin', '/bin').some((dir) => existsSync(join(dir, 'systemd-notify')));
+  const notify = (process.env.PATH ?? '')
+    .split(':')
+    .concat('/usr/bin', '/bin')
+    .some((dir) => existsSync(join(dir, 'systemd-notify')));
   return { version, notify };
 }
 
@@ -194,7 +200,9 @@ const notActive = (what: string, scope: ServiceScope): AgentError =>
 
 const shadowed = (file: string, found: string, scope: ServiceScope): AgentError =>
   new AgentError('SERVICE_FAILED', `systemd does not use ${file}${found ? ` but ${found}` : ''}`, {
-    fix: found ? `remove ${found} or install with ${scope === 'user' ? '--system' : 'the user scope'}` : `look at \`systemctl cat ${UNIT_NAME}\``,
+    fix: found
+      ? `remove ${found} or install with ${scope === 'user' ? '--system' : 'the user scope'}`
+      : `look at \`systemctl cat ${UNIT_NAME}\``,
   });
 
 const stopMsOf = (text: string | undefined): number =>

@@ -15,7 +15,8 @@ export async function lingers({ name }: ServiceUser): Promise<boolean | null> {
 export async function ensureLinger(user: ServiceUser, tell: Tell): Promise<void> {
   if (await lingers(user)) return tell({ did: 'kept', what: `linger is enabled for ${user.name}` });
   const { command, code, stderr } = await runCommand(['loginctl', 'enable-linger', user.name], { timeoutMs: limits.service.commandMs });
-  if (code === 0 && (await lingers(user))) return tell({ did: 'ran', what: command.join(' '), detail: 'it runs from boot, without a login' });
+  if (code === 0 && (await lingers(user)))
+    return tell({ did: 'ran', what: command.join(' '), detail: 'it runs from boot, without a login' });
   tell({
     did: 'note',
     what: `it will run only while ${user.name} is logged in: linger could not be enabled (${stderr.trim() || 'it did not take'})`,

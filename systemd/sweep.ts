@@ -48,7 +48,11 @@ export async function sweepAfterStop(unit: string, scope: ServiceScope, env: Nod
 function hasStopJob(unit: string, scope: ServiceScope): boolean {
   try {
     const args = [...(scope === 'user' ? ['--user'] : []), 'show', '--property=Job', '--value', unit];
-    const job = execFileSync('systemctl', args, { encoding: 'utf8', timeout: limits.service.commandMs, stdio: ['ignore', 'pipe', 'ignore'] });
+    const job = execFileSync('systemctl', args, {
+      encoding: 'utf8',
+      timeout: limits.service.commandMs,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     return Number(job.trim() || 0) !== 0;
   } catch {
     return false;

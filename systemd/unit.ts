@@ -38,7 +38,12 @@ export function unitText(plan: ServicePlan, { notify, version }: UnitFeatures): 
     '',
     '[Service]',
     ...(notify
-      ? ['Type=notify', '# `systemd-notify` speaks for the supervisor.', 'NotifyAccess=all', `WatchdogSec=${limits.service.watchdogMs / 1_000}`]
+      ? [
+          'Type=notify',
+          '# `systemd-notify` speaks for the supervisor.',
+          'NotifyAccess=all',
+          `WatchdogSec=${limits.service.watchdogMs / 1_000}`,
+        ]
       : ['# systemd-notify is not installed here: no readiness, no watchdog.', 'Type=exec']),
     `ExecStart=${program}`,
     ...(system ? systemUser(plan) : []),
@@ -113,7 +118,12 @@ export function installedUnit(scope: ServiceScope, user: Pick<ServiceUser, 'home
 }
 
 /** AGENT_HOME, ExecStart and PATH as they stand in an installed unit; undefined where they are not ours. */
-export function readUnit(text: string): { home: string | undefined; path: string | undefined; program: string[]; user: string | undefined } {
+export function readUnit(text: string): {
+  home: string | undefined;
+  path: string | undefined;
+  program: string[];
+  user: string | undefined;
+} {
   const environment = (name: string): string | undefined => {
     const value = new RegExp(`^Environment="${name}=((?:[^"\\\\]|\\\\.)*)"$`, 'm').exec(text)?.[1];
     return value === undefined ? undefined : unescaped(value);
@@ -122,7 +132,9 @@ export function readUnit(text: string): { home: string | undefined; path: string
   return {
     home: environment('AGENT_HOME'),
     path: environment('PATH'),
-    program: [...program.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, inQuotes, plain]) => unescaped(inQuotes ?? plain!).replaceAll('$$', '$')),
+    program: [...program.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, inQuotes, plain]) =>
+      unescaped(inQuotes ?? plain!).replaceAll('$$', '$'),
+    ),
     user: /^User=(.+)$/m.exec(text)?.[1],
   };
 }

@@ -179,7 +179,9 @@ function tell(steps: ServiceStep[], input: Input): (step: ServiceStep) => void {
     if (input.json) return;
     const { did, what, detail } = step;
     const [first, ...more] = (detail ?? '').split('\n');
-    note(`${paint(did === 'note' ? 'yellow' : 'dim', did.padEnd(8))}${what}${first ? paint('dim', more.length ? '' : `  (${first})`) : ''}`);
+    note(
+      `${paint(did === 'note' ? 'yellow' : 'dim', did.padEnd(8))}${what}${first ? paint('dim', more.length ? '' : `  (${first})`) : ''}`,
+    );
     if (more.length) for (const line of [first, ...more]) note(paint('dim', `          ${line}`));
   };
 }

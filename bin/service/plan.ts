@@ -64,7 +64,9 @@ export function userNamed(name: string): ServiceUser {
   if (row) return { name, uid: Number(row[2]), gid: Number(row[3]), home: row[5]! };
   const own = currentUser();
   if (own.name === name) return own;
-  throw new AgentError('USAGE', `there is no user "${name}" in /etc/passwd`, { fix: 'name an existing user with --run-as, or make one: useradd -m NAME' });
+  throw new AgentError('USAGE', `there is no user "${name}" in /etc/passwd`, {
+    fix: 'name an existing user with --run-as, or make one: useradd -m NAME',
+  });
 }
 
 /** Whom a system service is for: the one named, else who called sudo, else this user. */

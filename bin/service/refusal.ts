@@ -19,7 +19,8 @@ export async function refuseWhatCannotBoot(plan: ServicePlan): Promise<void> {
 /** Paths that will not be there at the next boot. */
 function lyingAround({ node, entry, home }: ServicePlan): Refusal | undefined {
   for (const path of [entry, node]) {
-    if (path.includes('/_npx/')) return { what: `${path} is in the cache of npx, which npm may empty`, fix: 'install the package: npm install -g agent-service' };
+    if (path.includes('/_npx/'))
+      return { what: `${path} is in the cache of npx, which npm may empty`, fix: 'install the package: npm install -g agent-service' };
     if (isTemporary(path)) return { what: `${path} is in a temporary folder`, fix: 'install the package in a place that stays' };
     if (!existsSync(path)) return { what: `${path} is missing`, fix: 'install the package again' };
   }
@@ -31,10 +32,16 @@ function wrongUser({ scope, user, home }: ServicePlan): Refusal | undefined {
   const uid = process.getuid?.();
   if (scope === 'system' && uid !== 0) return { what: 'a system service is installed by root', fix: 'sudo agent service install --system' };
   if (scope === 'user' && uid === 0 && process.env.SUDO_USER && process.env.SUDO_USER !== 'root')
-    return { what: `under sudo this would be a service of root, not of ${process.env.SUDO_USER}`, fix: 'run it without sudo, or with --system' };
+    return {
+      what: `under sudo this would be a service of root, not of ${process.env.SUDO_USER}`,
+      fix: 'run it without sudo, or with --system',
+    };
   const owner = ownerOf(home);
   if (owner !== undefined && owner !== user.uid)
-    return { what: `${home} belongs to user ${owner}, and the service would run as ${user.name} (${user.uid})`, fix: `chown -R ${user.name} ${home}, or name its owner with --run-as` };
+    return {
+      what: `${home} belongs to user ${owner}, and the service would run as ${user.name} (${user.uid})`,
+      fix: `chown -R ${user.name} ${home}, or name its owner with --run-as`,
+    };
   return undefined;
 }
 
@@ -57,6 +64,8 @@ async function doesNotRun({ node, entry, home, path, user }: ServicePlan): Promi
   const { code, stderr } = await runCommand([file, ...args]);
   if (code === 0) return undefined;
   const why = stderr.trim().split('\n').find(Boolean) ?? `it ended with ${code ?? 'no code'}`;
-  const reach = /EACCES|permission denied/i.test(why) ? `let ${user.name} read the installation, or install the package where every user can` : 'put this right, then install again';
+  const reach = /EACCES|permission denied/i.test(why)
+    ? `let ${user.name} read the installation, or install the package where every user can`
+    : 'put this right, then install again';
   return { what: `the service would not start: ${why}`, fix: reach };
 }

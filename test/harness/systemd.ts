@@ -87,7 +87,17 @@ export async function startSystemd(): Promise<Systemd> {
   const inside = () => Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, 'utf8').trim().split(' ')[0]);
 
   const runIn = async (command: readonly string[], env: Record<string, string>): Promise<Ran> => {
-    const words = ['-t', String(inside()), '-a', '-r', '-w', 'env', '-i', ...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command];
+    const words = [
+      '-t',
+      String(inside()),
+      '-a',
+      '-r',
+      '-w',
+      'env',
+      '-i',
+      ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      ...command,
+    ];
     try {
       const { stdout, stderr } = await run('nsenter', words, { maxBuffer: 32 * 1024 * 1024, timeout: 120_000 });
       return { code: 0, stdout, stderr };
