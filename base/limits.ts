@@ -430,7 +430,7 @@ export const limits = {
     triesMax: 6,
     retryMs: 250,
     /** The manager said yes; so long until the job is seen. */
-    verifyMs: 10_000,
+    verifyMs: 5_000,
     /** From SIGTERM to SIGKILL in the sweep after a stop: whoever is left has had the whole ladder already. */
     sweepTermMs: 500,
   },

@@ -21,10 +21,12 @@ export interface StopFacts {
 /** Codes after which systemd does not start the supervisor again (RestartPreventExitStatus=). */
 const FINAL: ReadonlySet<string> = new Set([String(exitCodes.ok), String(exitCodes.config)]);
 
-/** Is nothing going to take the workers over? `stopJob`: systemd works on a stop or restart that somebody asked for. */
-export function isTrueStop({ SERVICE_RESULT, EXIT_CODE, EXIT_STATUS }: StopFacts, stopJob: boolean): boolean {
-  // Only a stop can run out of time: the start has limits of its own.
-  if (stopJob || SERVICE_RESULT === 'timeout') return true;
+/**
+ * Is nothing going to take the workers over? `stopJob`: systemd works on a stop or restart that somebody
+ * asked for; undefined = it did not say, and then a stop that ran out of time is taken for one.
+ */
+export function isTrueStop({ SERVICE_RESULT, EXIT_CODE, EXIT_STATUS }: StopFacts, stopJob: boolean | undefined): boolean {
+  if (stopJob ?? SERVICE_RESULT === 'timeout') return true;
   return EXIT_CODE === 'exited' && FINAL.has(EXIT_STATUS ?? '');
 }
 
@@ -45,7 +47,7 @@ export async function sweepAfterStop(unit: string, scope: ServiceScope, env: Nod
   return left.length;
 }
 
-function hasStopJob(unit: string, scope: ServiceScope): boolean {
+function hasStopJob(unit: string, scope: ServiceScope): boolean | undefined {
   try {
     const args = [...(scope === 'user' ? ['--user'] : []), 'show', '--property=Job', '--value', unit];
     const job = execFileSync('systemctl', args, {
@@ -55,7 +57,7 @@ function hasStopJob(unit: string, scope: ServiceScope): boolean {
     });
     return Number(job.trim() || 0) !== 0;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

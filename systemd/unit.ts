@@ -64,6 +64,8 @@ export function unitText(plan: ServicePlan, { notify, version }: UnitFeatures): 
     `ExecStopPost=-${program} --sweep %n ${plan.scope}`,
     '# The longest drain of every tier, one after the other.',
     `TimeoutStopSec=${Math.ceil(plan.stopMs / 1_000)}`,
+    '# A supervisor that the watchdog has to end may be stopped in its tracks and deaf to SIGABRT.',
+    `TimeoutAbortSec=${limits.worker.termMs / 1_000}`,
     `TimeoutStartSec=${(limits.supervisor.upMs + limits.service.startMarginMs) / 1_000}`,
     '',
     '# One worker out of memory is restarted alone; by default systemd would stop all of them.',

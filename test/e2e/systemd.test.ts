@@ -61,6 +61,24 @@ async function promises(t: Test, variant: Variant): Promise<void> {
     t.equal(after.supervisor.managed_by, 'systemd');
   });
 
+  await t.test('a supervisor that stands still is replaced by the watchdog, and its workers go on', async (t) => {
+    const dropIn = `${unitFile}.d/fast.conf`;
+    await systemd.must(['sh', '-c', `mkdir -p ${unitFile}.d && printf '[Service]\\nWatchdogSec=2\\nTimeoutAbortSec=1\\n' > ${dropIn}`]);
+    await systemctl('daemon-reload');
+    await systemctl('restart', UNIT);
+    const before = await settled(variant, 'every slot is ready');
+    await systemd.kill(before.supervisor.pid, 'SIGSTOP');
+    const after = await settled(variant, 'the next supervisor is there', ({ supervisor }) => supervisor.pid !== before.supervisor.pid);
+    t.same(pids(after), pids(before), 'no worker was started again');
+    await systemd.must(['rm', '-r', `${unitFile}.d`]);
+    await systemctl('daemon-reload');
+  });
+
+  await t.test('the cgroup is the own one of the service, to make sub-groups in', async (t) => {
+    const group = join(await variant.cgroup(), 'own');
+    t.match(await systemd.run(['setpriv', '--reuid=ada', '--regid=ada', '--init-groups', 'sh', '-c', `mkdir ${group} && rmdir ${group}`]), { code: 0 });
+  });
+
   await t.test('lesson 4: a killed worker is started again by the supervisor, and systemd does nothing', async (t) => {
     const [restarts, main] = [await property('NRestarts'), await property('MainPID')];
     const before = await settled(variant, 'ready for a second', ({ workers }) =>
@@ -162,6 +180,14 @@ t.test('for one user, with linger', { skip }, async (t) => {
     t.equal((await systemd.run(['test', '-s', join(home, '.agent/state.db')])).code, 0);
     t.equal((await agent('status')).code, 3);
     t.match(await agent('service', 'uninstall'), { code: 0, stdout: /was not installed/ });
+  });
+
+  await t.test('a home with a name full of signs that mean something to systemd', async (t) => {
+    const odd = `${home}/my "odd" home: 100% $HOME \\o/`;
+    const there = (...args: string[]) => systemd.run(agentWords(...args), { user: 'ada', env: { AGENT_HOME: odd } });
+    t.match(await there('service', 'install'), { code: 0 });
+    t.match(JSON.parse((await there('status', '--json')).stdout), { supervisor: { home: odd, managed_by: 'systemd' } });
+    t.match(await there('service', 'uninstall'), { code: 0 });
   });
 
   await t.test('what could never boot is refused, with the reason', async (t) => {
