@@ -427,7 +427,7 @@ export const limits = {
     commandMs: 20_000,
     commandOutputMaxChars: 1_000_000,
     /** launchctl answers EIO while an old registration goes away (lessons 5): tries, and the first pause, which doubles. */
-    triesMax: 6,
+    triesMax: 5,
     retryMs: 250,
     /** The manager said yes; so long until the job is seen. */
     verifyMs: 5_000,

@@ -50,6 +50,8 @@ export interface InstalledPlist {
 
 /** Undefined when it is no property list of ours. */
 export async function readPlist(text: string): Promise<InstalledPlist | undefined> {
+  // The parser prints what it does not like.
+  if (!text.startsWith('<?xml')) return undefined;
   const { parse } = await import('plist');
   try {
     const {

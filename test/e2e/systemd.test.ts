@@ -76,7 +76,9 @@ async function promises(t: Test, variant: Variant): Promise<void> {
 
   await t.test('the cgroup is the own one of the service, to make sub-groups in', async (t) => {
     const group = join(await variant.cgroup(), 'own');
-    t.match(await systemd.run(['setpriv', '--reuid=ada', '--regid=ada', '--init-groups', 'sh', '-c', `mkdir ${group} && rmdir ${group}`]), { code: 0 });
+    t.match(await systemd.run(['setpriv', '--reuid=ada', '--regid=ada', '--init-groups', 'sh', '-c', `mkdir ${group} && rmdir ${group}`]), {
+      code: 0,
+    });
   });
 
   await t.test('lesson 4: a killed worker is started again by the supervisor, and systemd does nothing', async (t) => {
@@ -183,7 +185,7 @@ t.test('for one user, with linger', { skip }, async (t) => {
   });
 
   await t.test('a home with a name full of signs that mean something to systemd', async (t) => {
-    const odd = `${home}/my "odd" home: 100% $HOME \\o/`;
+    const odd = `${home}/my "odd" home: 100% $HOME \\o`;
     const there = (...args: string[]) => systemd.run(agentWords(...args), { user: 'ada', env: { AGENT_HOME: odd } });
     t.match(await there('service', 'install'), { code: 0 });
     t.match(JSON.parse((await there('status', '--json')).stdout), { supervisor: { home: odd, managed_by: 'systemd' } });
