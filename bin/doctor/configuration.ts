@@ -7,7 +7,7 @@ import { limits } from '../../base/limits.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import type { ProfilePaths } from '../../state/home.ts';
 import { installedUnit } from '../../systemd/unit.ts';
-import { currentUser } from '../service/plan.ts';
+import { currentUser } from '../currentUser.ts';
 import { fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
 
 export const configurationChecks: readonly Check[] = [

@@ -6,7 +6,7 @@ import { formatDuration } from '../../base/time.ts';
 import { holderOf } from '../../state/portHolder.ts';
 import { installedUnit } from '../../systemd/unit.ts';
 import { insideContainer } from '../service/managedBy.ts';
-import { currentUser } from '../service/plan.ts';
+import { currentUser } from '../currentUser.ts';
 import { fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
 
 export const machineChecks: readonly Check[] = [

@@ -5,7 +5,8 @@ import type { Home } from '../../state/home.ts';
 import type { ServiceManager, ServicePlan, ServiceScope, ServiceState, ServiceUser, Tell, Unusable } from '../../state/servicePlan.ts';
 import { installedUnit } from '../../systemd/unit.ts';
 import { dialSupervisor } from '../connect.ts';
-import { currentUser, homeFor, servicePlan, systemUser } from './plan.ts';
+import { currentUser } from '../currentUser.ts';
+import { homeFor, servicePlan, systemUser } from './plan.ts';
 import { refuseWhatCannotBoot } from './refusal.ts';
 
 export interface ServiceTarget {

@@ -1,12 +1,12 @@
 /** What a service manager is told: which Node, which entry, which home, which PATH, for how long, as whom. */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { AgentError } from '../../base/errors.ts';
 import { loadConfig } from '../../state/config/load.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { release } from '../../state/release.ts';
 import type { ServicePlan, ServiceScope, ServiceUser } from '../../state/servicePlan.ts';
+import { currentUser } from '../currentUser.ts';
 import { slotSpecs } from '../slotSpecs.ts';
 import { stopBudgetMs } from './stopBudget.ts';
 
@@ -51,12 +51,6 @@ const TEMPORARY = ['/tmp', '/var/tmp', '/dev/shm', '/run/user', '/private/tmp', 
 /** Gone at the next boot, or cleaned at some time. */
 export const isTemporary = (path: string): boolean =>
   [...TEMPORARY, process.env.TMPDIR?.replace(/\/+$/, '')].some((dir) => dir && (path === dir || path.startsWith(`${dir}/`)));
-
-/** This process's user, from the system and not from HOME. */
-export function currentUser(): ServiceUser {
-  const { username: name, uid, gid, homedir: home } = userInfo();
-  return { name, uid, gid, home };
-}
 
 /** Errors: USAGE. */
 export function userNamed(name: string): ServiceUser {
