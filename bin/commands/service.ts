@@ -126,13 +126,15 @@ async function withoutManager(found: ServiceTarget, unusable: Unusable, input: I
   return exitCodes.failed;
 }
 
-const unusableError = ({ missing, fix }: Unusable): AgentError =>
-  new AgentError('SERVICE_UNUSABLE', `it cannot be installed as a service: ${missing}`, { fix });
+const unusableError = ({ missing, fix }: Unusable, what = 'it cannot be installed as a service'): AgentError =>
+  new AgentError('SERVICE_UNUSABLE', `${what}: ${missing}`, { fix });
+
+const NOT_INSTALLED = 'there is no service here';
 
 export async function uninstall(input: Input): Promise<number> {
   const found = await target(input);
   const unusable = await whyNotHere(found);
-  if (unusable || !found.manager) throw unusableError(unusable!);
+  if (unusable || !found.manager) throw unusableError(unusable!, NOT_INSTALLED);
   const steps: ServiceStep[] = [];
   const { manager } = found;
   await withProgress('stopping the service', () => manager.remove(tell(steps, input)));
@@ -145,7 +147,7 @@ export async function uninstall(input: Input): Promise<number> {
 async function status(input: Input): Promise<number> {
   const found = await target(input);
   const unusable = await whyNotHere(found);
-  if (unusable || !found.manager) throw unusableError(unusable!);
+  if (unusable || !found.manager) throw unusableError(unusable!, NOT_INSTALLED);
   const state = await found.manager.state(await wantedText(found as Managed));
   if (input.json) printJson({ manager: found.manager.kind, scope: found.scope, ...state });
   else printState(found as Managed, state);

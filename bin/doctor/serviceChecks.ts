@@ -1,7 +1,7 @@
 /** The supervisor, what it left behind, and the service manager above it. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { formatDuration, within } from '../../base/time.ts';
@@ -86,7 +86,7 @@ function locks({ home, profiles }: Scene): Finding {
   const dead = records.filter((path) => lockHolder(path) === undefined);
   const held = records.flatMap((path) => {
     const holder = lockHolder(path);
-    return holder ? [`${path} by ${holder.holder} (process ${holder.pid}, since ${holder.taken_at})`] : [];
+    return holder ? [`${relative(home.root, path)} by ${holder.holder} (process ${holder.pid}, since ${holder.taken_at})`] : [];
   });
   if (dead.length === 0) return ok(held.length ? `held: ${held.join('; ')}` : 'none held');
   const owners = dead.map((path) => `${path} (process ${readLock(path)?.pid}, gone)`);

@@ -122,7 +122,7 @@ t.test('lesson 26: a lock of a dead process is cleared by proof; of a living one
   t.match(fixed, {
     status: 'ok',
     fixed: /cleared .*supervisor\.lock/,
-    detail: `${living} by a change of the file (process ${process.pid}, since 2026-01-02`,
+    detail: `config.yaml.lock by a change of the file (process ${process.pid}, since 2026-01-02`,
   });
   t.notOk(existsSync(home.run.supervisorLock));
   t.ok(existsSync(living), 'a living owner keeps its lock');
