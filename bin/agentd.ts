@@ -120,5 +120,5 @@ async function failed(thrown: unknown): Promise<number> {
 if (import.meta.main) {
   process.title = 'agent-supervisor';
   if (managedBy() === 'launchd') cutOwnOutput(2);
-  main().catch(failed).then(process.exit);
+  process.exit(await main().catch(failed));
 }

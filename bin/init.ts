@@ -28,7 +28,7 @@ export function runUnderInit(): void {
   if (process.pid !== 1 || typeof process.execve !== 'function') return;
   const [file, ...args] = initCommand([process.execPath, ...process.execArgv, ...process.argv.slice(1)], process.env.PATH ?? '');
   try {
-    process.execve(file, [file, ...args], process.env as Record<string, string>);
+    process.execve(file, [file, ...args], process.env);
   } catch {
     // then it runs without, and `agent doctor` says so
   }

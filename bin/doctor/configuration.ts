@@ -1,6 +1,5 @@
 /** What the operator wrote: config.yaml, and whether the programs, keys and names in it are there. */
 import { accessSync, constants, existsSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -8,6 +7,7 @@ import { readGatewayState } from '../../state/gatewayState.ts';
 import type { ProfilePaths } from '../../state/home.ts';
 import { installedUnit } from '../../systemd/unit.ts';
 import { currentUser } from '../currentUser.ts';
+import { sidecarSpecs } from '../sidecarSpecs.ts';
 import { fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
 
 export const configurationChecks: readonly Check[] = [
@@ -139,23 +139,21 @@ function mcpServers(scene: Scene): Finding[] {
   });
 }
 
-function sidecars(scene: Scene): Finding[] {
-  const entries = Object.entries(scene.config().config.services ?? {}).filter(([, { enabled }]) => enabled !== false);
-  if (entries.length === 0) return [skip('none is configured')];
-  return entries.map(([of, { command }]) => ({ ...program(command), of }));
+function sidecars({ home, config }: Scene): Finding[] {
+  const specs = sidecarSpecs(home, config().config).filter(({ start }) => start !== 'manual');
+  return specs.length ? specs.map(({ slot, command }) => ({ ...program(command[0]), of: slot })) : [skip('none is configured')];
 }
 
 /** On the PATH that the service has: that of the installed unit, else of this shell. */
 function program(command: string): Finding {
   const path = installedUnit('user', currentUser())?.path ?? installedUnit('system', currentUser())?.path ?? process.env.PATH ?? '';
-  const expanded = command.replace(/^~(?=\/)/, homedir());
-  const places = isAbsolute(expanded) ? [expanded] : path.split(':').map((dir) => join(dir, expanded));
+  const places = isAbsolute(command) ? [command] : path.split(':').map((dir) => join(dir, command));
   const found = places.find((file) => existsSync(file));
   if (!found) {
-    const here = !isAbsolute(expanded) && (process.env.PATH ?? '').split(':').some((dir) => existsSync(join(dir, expanded)));
+    const here = !isAbsolute(command) && (process.env.PATH ?? '').split(':').some((dir) => existsSync(join(dir, command)));
     return here
       ? fail(`${command} is on your PATH and not on that of the service`, 'agent service install: it takes over the PATH of this shell')
-      : fail(`${command} is not ${isAbsolute(expanded) ? 'there' : 'on the PATH'}`, 'install it, or write its whole path');
+      : fail(`${command} is not ${isAbsolute(command) ? 'there' : 'on the PATH'}`, 'install it, or write its whole path');
   }
   try {
     accessSync(found, constants.X_OK);

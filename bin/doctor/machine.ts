@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync 
 import { join } from 'node:path';
 import { limits } from '../../base/limits.ts';
 import { formatDuration } from '../../base/time.ts';
+import { dashboardAddress } from '../../state/config/dashboardAddress.ts';
 import { holderOf } from '../../state/portHolder.ts';
 import { installedUnit } from '../../systemd/unit.ts';
 import { insideContainer } from '../service/managedBy.ts';
@@ -20,7 +21,7 @@ export const machineChecks: readonly Check[] = [
 
 function port({ snapshot, config }: Scene): Finding {
   const address = snapshot?.live ? snapshot.status.supervisor.dashboard : null;
-  const wanted = (address ? Number(new URL(address).port) : undefined) ?? config().config.dashboard?.port ?? limits.dashboard.port;
+  const wanted = (address ? Number(new URL(address).port) : undefined) ?? dashboardAddress(config().config, {}).port;
   if (wanted === 0) return ok('any free one');
   if (process.platform !== 'linux') return skip('only Linux shows who holds it');
   const listening = isListening(wanted);

@@ -60,7 +60,7 @@ async function doesNotRun({ node, entry, home, path, user }: ServicePlan): Promi
     process.getuid?.() === 0 && user.uid !== 0 ? ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--init-groups', '--'] : [];
   const environment = [`PATH=${path}`, `HOME=${user.home}`, `USER=${user.name}`, `AGENT_HOME=${home}`];
   const check = ['env', '-i', ...environment, node, entry, '--check'] as const;
-  const [file = 'env', ...args] = [...become, ...check];
+  const [file, ...args] = [...become, ...check];
   const { code, stderr } = await runCommand([file, ...args]);
   if (code === 0) return undefined;
   const why = stderr.trim().split('\n').find(Boolean) ?? `it ended with ${code ?? 'no code'}`;

@@ -81,9 +81,9 @@ t.test('a service in health: nothing fails, every row says what it saw, and each
 
 t.test('it looks and changes nothing, also on a home that is not there', async (t) => {
   using home = testHome();
-  const before = readdirSync(home.root, { recursive: true }).toSorted();
+  const before = readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted();
   t.equal((await doctor(home)).code, 0);
-  t.same(readdirSync(home.root, { recursive: true }).toSorted(), before);
+  t.same(readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted(), before);
   const absent = { ...home, root: join(home.root, 'absent') };
   t.match((await cli(['doctor'], { home: absent })).stdout, /is not there yet/);
   t.notOk(existsSync(absent.root));

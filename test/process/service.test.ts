@@ -54,12 +54,12 @@ t.test(
 
 t.test('--dry-run prints the file and the commands, and writes nothing', async (t) => {
   using home = testHome();
-  const before = readdirSync(home.root, { recursive: true }).toSorted();
+  const before = readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted();
   const { code, stdout } = await cli(['service', 'install', '--dry-run'], { home });
   t.equal(code, 0);
   t.match(stdout, process.platform === 'darwin' ? /<key>ProgramArguments/ : /^ExecStart=\/.*\/node .*agentd\.ts$/m);
   t.match(stdout, `AGENT_HOME=${home.root}`);
-  t.same(readdirSync(home.root, { recursive: true }).toSorted(), before);
+  t.same(readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted(), before);
 });
 
 t.test('the supervisor leaves with 78 when a restart cannot help', async (t) => {
