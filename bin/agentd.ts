@@ -60,8 +60,7 @@ function summaryOf(supervisor: Supervisor): string {
 }
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
+  const { values } = parseArgs({
     options: {
       demo: { type: 'boolean' },
       port: { type: 'string' },
@@ -69,11 +68,9 @@ async function main(): Promise<number> {
       insecure: { type: 'boolean' },
       only: { type: 'string' },
       check: { type: 'boolean' },
-      sweep: { type: 'boolean' },
     },
   });
   if (values.check) return (await import('./service/selfCheck.ts')).selfCheck();
-  if (values.sweep) return sweep(positionals);
   const supervisor = await runSupervisor({
     demo: values.demo,
     port: values.port === undefined ? undefined : Number(values.port),
@@ -93,13 +90,6 @@ async function main(): Promise<number> {
  */
 const endCode = (manager: ManagedBy, signalled: boolean): number =>
   signalled && (manager === 'systemd' || manager === 'launchd') ? exitCodes.restart : exitCodes.ok;
-
-async function sweep([unit = '', scope = 'system']: string[]): Promise<number> {
-  const { sweepAfterStop } = await import('../systemd/sweep.ts');
-  const ended = await sweepAfterStop(unit, scope === 'user' ? 'user' : 'system');
-  if (ended > 0) process.stderr.write(`agent: ended ${ended} process${ended === 1 ? '' : 'es'} that the stop had left behind\n`);
-  return exitCodes.ok;
-}
 
 /** What no restart can change. */
 const permanent: ReadonlySet<ErrorCode> = new Set(['ALREADY_RUNNING', 'HOME_UNUSABLE', 'USAGE']);

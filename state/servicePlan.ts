@@ -12,6 +12,8 @@ export interface ServicePlan {
   node: string;
   /** Entry of the supervisor, absolute. */
   entry: string;
+  /** Entry that ends what a true stop leaves behind. */
+  sweep: string;
   /** AGENT_HOME, recorded so that every command and every boot means the same one. */
   home: string;
   /** PATH of the supervisor and of what its workers start. */

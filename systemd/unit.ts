@@ -22,7 +22,7 @@ export interface UnitFeatures {
 const SUBGROUP_VERSION = 254;
 
 export function unitText(plan: ServicePlan, { notify, version }: UnitFeatures): string {
-  const program = [plan.node, plan.entry].map(execWord).join(' ');
+  const command = (entry: string) => [plan.node, entry].map(execWord).join(' ');
   const system = plan.scope === 'system';
   return lines([
     '# Written by `agent service install`, which also repairs it. Changes of your own belong into a drop-in:',
@@ -45,11 +45,13 @@ export function unitText(plan: ServicePlan, { notify, version }: UnitFeatures): 
           `WatchdogSec=${limits.service.watchdogMs / 1_000}`,
         ]
       : ['# systemd-notify is not installed here: no readiness, no watchdog.', 'Type=exec']),
-    `ExecStart=${program}`,
+    `ExecStart=${command(plan.entry)}`,
     ...(system ? systemUser(plan) : []),
     `WorkingDirectory=-${pathValue(plan.home)}`,
     `Environment=${quoted(`AGENT_HOME=${plan.home}`)}`,
     `Environment=${quoted(`PATH=${plan.path}`)}`,
+    '# Compiled code is kept: a third of the time to start.',
+    `Environment=${quoted(`NODE_COMPILE_CACHE=${join(plan.home, 'cache', 'compile')}`)}`,
     '',
     `# ${exitCodes.ok} = stopped as asked (agent down), ${exitCodes.config} = configuration, a restart cannot help, ${exitCodes.restart} = start me again; all else is a crash.`,
     'Restart=always',
@@ -61,7 +63,7 @@ export function unitText(plan: ServicePlan, { notify, version }: UnitFeatures): 
     '# Workers outlive a killed supervisor and are taken over by the next one, so only the supervisor is signalled.',
     '# What a true stop leaves behind is swept; the sweep asks which of the two it was.',
     'KillMode=process',
-    `ExecStopPost=-${program} --sweep %n ${plan.scope}`,
+    `ExecStopPost=-${command(plan.sweep)} %n ${plan.scope}`,
     '# The longest drain of every tier, one after the other.',
     `TimeoutStopSec=${Math.ceil(plan.stopMs / 1_000)}`,
     '# A supervisor that the watchdog has to end may be stopped in its tracks and deaf to SIGABRT.',

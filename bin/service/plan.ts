@@ -20,10 +20,12 @@ export interface PlanOptions {
 
 export function servicePlan({ scope, user, home, path = process.env.PATH ?? '' }: PlanOptions): ServicePlan {
   const { codeRoot, built } = release();
+  const entry = (name: string) => join(codeRoot, 'bin', `${name}.${built ? 'js' : 'ts'}`);
   return {
     scope,
     node: realpathSync(process.execPath),
-    entry: join(codeRoot, 'bin', `agentd.${built ? 'js' : 'ts'}`),
+    entry: entry('agentd'),
+    sweep: entry('sweep'),
     home: home.root,
     path: recordedPath(path, user),
     stopMs: stopBudgetMs(slotSpecs(home, loadConfig(home).config, {})),

@@ -243,7 +243,11 @@ t.test('for the machine, running as a user', { skip }, async (t) => {
 
   await t.test('a supervisor that stands still is replaced by the watchdog, and its workers go on', async (t) => {
     const dropIn = `${variant.unitFile}.d/fast.conf`;
-    await systemd.must(['sh', '-c', `mkdir -p ${variant.unitFile}.d && printf '[Service]\\nWatchdogSec=2\\nTimeoutAbortSec=1\\n' > ${dropIn}`]);
+    await systemd.must([
+      'sh',
+      '-c',
+      `mkdir -p ${variant.unitFile}.d && printf '[Service]\\nWatchdogSec=2\\nTimeoutAbortSec=1\\n' > ${dropIn}`,
+    ]);
     await systemctl('daemon-reload');
     await systemctl('restart', UNIT);
     const before = await settled(variant, 'every slot is ready');

@@ -18,6 +18,7 @@ const plan: ServicePlan = {
   scope: 'user',
   node: '/opt/node/bin/node',
   entry: '/opt/agent/dist/bin/agentd.js',
+  sweep: '/opt/agent/dist/bin/sweep.js',
   home: '/home/ada/.agent',
   path: '/usr/local/bin:/usr/bin',
   stopMs: 271_000,
