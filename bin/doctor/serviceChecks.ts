@@ -18,6 +18,7 @@ import { count, fail, ok, skip, warn, type Check, type Finding, type Scene } fro
 export const serviceChecks: readonly Check[] = [
   { id: 'supervisor', group: 'service', what: 'the supervisor', look: supervisor },
   { id: 'slots', group: 'service', what: 'slots', look: slots },
+  { id: 'problems', group: 'service', what: 'what the supervisor complains of', look: problems },
   { id: 'sockets', group: 'service', what: 'sockets of dead processes', look: staleSockets },
   { id: 'locks', group: 'service', what: 'locks', look: locks },
   { id: 'orphans', group: 'service', what: 'processes without a supervisor', look: orphans },
@@ -48,6 +49,12 @@ function slots({ snapshot }: Scene): Finding {
   const ready = snapshot.status.workers.filter(({ state }) => state === 'ready').length;
   if (lines.length === 0) return ok(`${count(ready, 'slot')} ready, as wanted`);
   return fail(lines.join('; '), `agent why ${lines[0]!.split(' ')[0]}`);
+}
+
+function problems({ snapshot }: Scene): Finding | Finding[] {
+  if (!snapshot?.live) return skip('no supervisor runs');
+  const all = snapshot.status.problems;
+  return all.length ? all.map(({ what, fix }) => warn(what, fix)) : ok('nothing');
 }
 
 /** Proved by the kernel: nobody accepts there. */

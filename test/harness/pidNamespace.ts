@@ -25,7 +25,9 @@ export function whyNoNamespaces(): string | undefined {
 }
 
 export async function pidNamespace(command: readonly string[], env: Record<string, string>): Promise<PidNamespace> {
-  const outer = spawn('/usr/bin/unshare', ['--pid', '--fork', '--mount-proc', '--kill-child=KILL', ...command], {
+  // It dies with this process, whatever ends this.
+  const words = ['--pdeathsig=KILL', '/usr/bin/unshare', '--pid', '--fork', '--mount-proc', '--kill-child=KILL', ...command];
+  const outer = spawn('/usr/bin/setpriv', words, {
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
