@@ -6,7 +6,6 @@ import { errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { runCommand } from '../../base/runCommand.ts';
 import { readSecrets } from '../../state/env.ts';
-import { logNames } from '../../state/logs.ts';
 import { bytesForPeople } from '../terminal.ts';
 import { count, fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
 
@@ -145,7 +144,7 @@ function disk({ home }: Scene): Finding {
 
 function logs({ home, profiles }: Scene): Finding {
   const bytes = profiles.reduce((sum, { logs: dir }) => sum + sizeOf(dir), 0) + sizeOf(home.crash);
-  const budgetBytes = profiles.length * logNames.length * limits.logs.filesMax * limits.logs.fileMaxBytes * 1.5;
+  const { budgetBytes } = limits.logs;
   const what = `${bytesForPeople(bytes)} of ${bytesForPeople(budgetBytes)}`;
   if (bytes <= budgetBytes) return ok(what);
   return warn(`${what}: something that does not rotate writes there`, `look for it: ls -lS ${home.logs} ${home.crash}`);
