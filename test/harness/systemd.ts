@@ -81,7 +81,10 @@ const NAMESPACES = ['--pid', '--fork', '--kill-child=KILL', '--mount', '--uts', 
 export async function startSystemd(): Promise<Systemd> {
   const base = mkdtempSync(join(tmpdir(), 'agent-systemd-'));
   // It dies with this process, whatever ends this.
-  const outer = spawn('setpriv', ['--pdeathsig=KILL', 'unshare', ...NAMESPACES, 'sh', '-c', BOOT, 'boot', base], { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  const outer = spawn('setpriv', ['--pdeathsig=KILL', 'unshare', ...NAMESPACES, 'sh', '-c', BOOT, 'boot', base], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
   let said = '';
   outer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const ended = new Promise<void>((resolve) => outer.once('exit', () => resolve()));
