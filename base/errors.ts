@@ -63,6 +63,14 @@ export const errorTable = {
     retry: true,
     means: 'The TCP port is taken; the message names the process that holds it where it can be seen.',
   },
+  // service managers
+  SERVICE_UNUSABLE: {
+    rpc: 4211,
+    retry: false,
+    means: 'No service manager can be used here (no systemd, no user bus, no launchd); the message says what is missing.',
+  },
+  SERVICE_REFUSED: { rpc: 4212, retry: false, means: 'The installation could never boot as it is, so it was not made a service.' },
+  SERVICE_FAILED: { rpc: 4213, retry: true, means: 'The service manager refused or did not do what it said; the message has its words.' },
   // agent
   NO_PROVIDER: { rpc: 4301, retry: false, means: 'No model provider is configured (no_provider_configured).' },
   PROVIDER_FAILED: { rpc: 4302, retry: true, means: 'The model provider answered with an error or not at all.' },

@@ -408,6 +408,45 @@ export const limits = {
     /** Output kept for a page that reconnects. */
     scrollbackMaxBytes: 256 * KiB,
   },
+  service: {
+    /** systemd restarts a supervisor that says nothing for this long; workers go on meanwhile, and `agent status` answers, so it need not be short. Each word to systemd costs a process (measured: 5 ms of CPU). */
+    watchdogMs: 120_000,
+    /** One `systemd-notify` needs 13 ms. */
+    notifyMs: 5_000,
+    /** From the end of the supervisor to its next start: a blink, since its workers went on. */
+    restartMs: 250,
+    /** A supervisor that cannot start keeps its manager waiting this long, so that trying again costs nothing. */
+    failedStartMs: 5_000,
+    /** Beside the waits of the stop ladder: the request before each drain, writing state, leaving. */
+    stopMarginMs: 15_000,
+    /** No computed stop is shorter: reference, Drain timings. */
+    stopMinMs: 60_000,
+    /** `systemctl start` waits for ready slots (`supervisor.upMs`) and this. */
+    startMarginMs: 30_000,
+    /** A question to a service manager. */
+    commandMs: 20_000,
+    commandOutputMaxChars: 1_000_000,
+    /** launchctl answers EIO while an old registration goes away (lessons 5): tries, and the first pause, which doubles. */
+    triesMax: 5,
+    retryMs: 250,
+    /** The manager said yes; so long until the job is seen. */
+    verifyMs: 5_000,
+    /** From SIGTERM to SIGKILL in the sweep after a stop: whoever is left has had the whole ladder already. */
+    sweepTermMs: 500,
+  },
+  doctor: {
+    /** Warned below this much room, failed below a tenth of it: SQLite and rotation need room to move. */
+    diskFreeMinBytes: 500 * MiB,
+    inodesFreeMin: 1_000,
+    /** A supervisor answers in a millisecond; one that needs this long is frozen. */
+    answerMs: 2_000,
+    /** Seconds between the newest write in the home and the clock that count as a clock set back. */
+    clockSkewMs: 300_000,
+    /** Descriptors one process may open: sockets, logs and databases of the largest worker, with room. */
+    filesMin: 1_024,
+    /** `--online` asks each provider for its address alone, this long. */
+    onlineMs: 5_000,
+  },
   chat: {
     /** Contract §4: a service started by `agent chat` leaves this long after its last client. */
     lingerMs: 600_000,

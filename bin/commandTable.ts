@@ -27,6 +27,13 @@ export const commandTable: readonly TableEntry[] = [
   { name: 'logs', group: 'Service', summary: 'read and follow the logs', load: () => import('./commands/logs.ts') },
   { name: 'gateway', group: 'Service', summary: 'run and steer the chat-platform gateway', load: () => import('./commands/gateway.ts') },
   {
+    name: 'service',
+    group: 'Service',
+    summary: 'install it as a service of systemd or launchd',
+    load: () => import('./commands/service.ts'),
+  },
+  { name: 'doctor', group: 'Service', summary: 'check everything a support person would ask', load: () => import('./commands/doctor.ts') },
+  {
     name: 'worker',
     group: 'Service',
     summary: 'run one worker in the foreground, without the supervisor',

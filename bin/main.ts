@@ -7,6 +7,7 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { commandTable, type TableEntry } from './commandTable.ts';
 import { openHome, requireProfile } from '../state/home.ts';
+import { adoptRecordedHome } from './recordedHome.ts';
 import { missingSubcommand, parseInput, resolve } from './parse.ts';
 import { unknownName } from './suggest.ts';
 import { exitCodeOf, print, printError } from './terminal.ts';
@@ -17,6 +18,7 @@ process.exit(await main(process.argv.slice(2)));
 async function main(words: string[]): Promise<number> {
   const { verb, rest, profile } = splitGlobals(words);
   try {
+    adoptRecordedHome();
     if (verb === undefined || verb === 'help') return await help(verb === 'help' ? rest : []);
     if (verb === '--version' || verb === '-V') return await version();
     const entry = await find(verb);

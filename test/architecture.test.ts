@@ -45,7 +45,7 @@ const allowed: Record<string, readonly string[]> = {
   supervisor: ['base', 'ipc', 'state', 'supervisor'],
   services: ['base', 'ipc', 'state', 'services/worker.ts', 'services/manifest.ts', 'services/inherited.ts', 'services/successor.ts'],
   chat: ['base', 'ipc', 'chat'],
-  bin: ['base', 'ipc', 'state', 'chat', 'bin', 'services/manifest.ts'],
+  bin: ['base', 'ipc', 'state', 'chat', 'bin', 'services/manifest.ts', 'systemd', 'launchd'],
   systemd: ['base', 'state', 'systemd'],
   launchd: ['base', 'state', 'launchd'],
   web: ['web'],
@@ -65,6 +65,7 @@ const exceptions: Record<string, readonly string[]> = {
 /** Starting processes is worth a second look: each of these ends what it starts, whole group included. */
 const starters = [
   'agent/tools/terminal.ts',
+  'base/runCommand.ts',
   'bin/editConfig.ts',
   'bin/launch.ts',
   'services/cron/script.ts',
@@ -74,6 +75,8 @@ const starters = [
   'state/processIdentity.ts',
   'supervisor/incarnation.ts',
   'supervisor/output.ts',
+  'systemd/notify.ts',
+  'systemd/sweep.ts',
 ];
 const STARTS = /['"](?:node:)?(?:child_process|cluster)['"]|from '(?:execa|node-pty)'|import\('(?:execa|node-pty)'\)/;
 

@@ -11,7 +11,18 @@ import { createInterface } from 'node:readline';
 const root = join(import.meta.dirname, '..');
 
 /** Debian packages and the program that shows that one is there. */
-const packages = { chromium: '/usr/bin/chromium', ngircd: '/usr/sbin/ngircd', tmux: '/usr/bin/tmux', zsh: '/usr/bin/zsh' };
+const packages = {
+  chromium: '/usr/bin/chromium',
+  ngircd: '/usr/sbin/ngircd',
+  tmux: '/usr/bin/tmux',
+  zsh: '/usr/bin/zsh',
+  tini: '/usr/bin/tini',
+  // A real systemd for the tests of the service: nothing of it is started on this machine.
+  systemd: '/lib/systemd/systemd',
+  dbus: '/usr/bin/dbus-daemon',
+  'dbus-user-session': '/usr/lib/systemd/user/dbus.socket',
+  'libpam-systemd': '/usr/share/doc/libpam-systemd',
+};
 const INSTALL_MS = 300_000;
 
 const tapProgram = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs');

@@ -26,8 +26,6 @@ const later = (name: string, summary: string): Command => ({
 });
 
 const laterFix: Record<string, string> = {
-  install: 'let your service manager run `agent up --foreground`; the gateway starts with it as `agent start gateway` left it',
-  uninstall: 'remove the unit you wrote for `agent up --foreground`',
   setup: 'write the platform into config.yaml (`agent config set platforms.irc.enabled true`) and its secrets into .env',
 };
 
@@ -87,8 +85,22 @@ export const command: Command = {
       examples: [{ line: 'agent gateway list', does: 'one line per profile' }],
       run: list,
     },
-    later('install', 'Install it as a service'),
-    later('uninstall', 'Remove the service'),
+    {
+      name: 'install',
+      summary: 'Install the service that runs it',
+      details: 'The same as `agent service install`: one service runs everything, and the gateway starts with it as it was left.',
+      options: [{ flags: '--system', summary: 'the service of the whole system, started at boot (needs root)' }, jsonOption],
+      examples: [{ line: 'agent gateway install', does: 'for you alone' }],
+      run: async (input) => (await import('./service.ts')).runInstall(input),
+    },
+    {
+      name: 'uninstall',
+      summary: 'Remove the service that runs it',
+      details: 'The same as `agent service uninstall`: everything stops. `agent stop gateway` stops the gateway alone.',
+      options: [{ flags: '--system', summary: 'the service of the whole system' }, jsonOption],
+      examples: [{ line: 'agent gateway uninstall', does: 'data and settings stay' }],
+      run: async (input) => (await import('./service.ts')).uninstall(input),
+    },
     later('setup', 'Set up chat platforms'),
   ],
 };

@@ -9,7 +9,7 @@ import { AgentError, errnoOf } from '../../base/errors.ts';
 import type { Config } from '../../state/config/schema.ts';
 import { inheritedListener } from '../inherited.ts';
 import { dashboardAddress, LOOPBACK_NAMES } from '../../state/config/dashboardAddress.ts';
-import { holderOf } from './portHolder.ts';
+import { holderOf } from '../../state/portHolder.ts';
 
 export interface Binding {
   host: string;

@@ -1,0 +1,230 @@
+/** `agent doctor` on homes with something wrong: it names it, gives the fix, repairs what is safe, and touches nothing else. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import t from 'tap';
+import { identityOf } from '../../state/processIdentity.ts';
+import { cli } from '../harness/cli.ts';
+import { cliService } from '../harness/cliService.ts';
+import { freePort, testHome, type TestHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
+
+interface Row {
+  id: string;
+  status: 'ok' | 'warn' | 'fail' | 'skip';
+  what: string;
+  detail: string;
+  fix: string | null;
+  fixable: boolean;
+  fixed: string | null;
+}
+
+async function doctor(home: TestHome, ...args: string[]): Promise<{ code: number | null; rows: Row[]; row(id: string): Row | undefined }> {
+  const { code, stdout, stderr } = await cli(['doctor', '--json', ...args], { home });
+  if (stderr) throw new Error(stderr);
+  const rows = (JSON.parse(stdout) as { checks: Row[] }).checks;
+  return { code, rows, row: (id) => rows.find((row) => row.id === id) };
+}
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+t.test('a service in health: nothing fails, every row says what it saw, and each problem has a fix', async (t) => {
+  const port = await freePort();
+  await using service = cliService({ 'config.yaml': `dashboard: { port: ${port} }\n` });
+  t.match(await service.agent('up', '--demo'), { code: 0 });
+  const { code, rows, row } = await doctor(service.home);
+  t.equal(code, 0);
+  t.same(
+    rows.filter(({ status }) => status === 'fail'),
+    [],
+  );
+  for (const id of [
+    'node',
+    'native:better-sqlite3',
+    'native:node-pty',
+    'code',
+    'home',
+    'filesystem',
+    'supervisor',
+    'slots',
+    'sockets',
+    'orphans',
+    'config',
+    'port',
+    'clock',
+  ])
+    t.match(row(id), { status: 'ok' }, id);
+  for (const { id, detail, fix, status } of rows) t.ok(detail && (fix !== null || status === 'ok' || status === 'skip'), id);
+
+  await t.test('a frozen supervisor is told from a dead one', async (t) => {
+    const { supervisor } = await service.status();
+    process.kill(supervisor.pid, 'SIGSTOP');
+    t.match(await doctor(service.home).then((found) => found.row('supervisor')), {
+      status: 'fail',
+      detail: /stopped/,
+      fix: `kill -CONT ${supervisor.pid}`,
+    });
+    process.kill(supervisor.pid, 'SIGCONT');
+  });
+
+  await t.test('workers whose supervisor was killed are named', async (t) => {
+    const { supervisor, workers } = await service.status();
+    process.kill(supervisor.pid, 'SIGKILL');
+    await until('it is gone', async () => (await service.agent('status')).code === 3);
+    const found = await doctor(service.home);
+    t.match(found.row('supervisor'), { status: 'warn', fix: 'agent up' });
+    for (const { pid } of workers.filter((worker) => worker.pid !== null)) t.match(found.row('orphans')?.detail, `process ${pid}`);
+  });
+});
+
+t.test('it looks and changes nothing, also on a home that is not there', async (t) => {
+  using home = testHome();
+  const before = readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted();
+  t.equal((await doctor(home)).code, 0);
+  t.same(readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted(), before);
+  const absent = { ...home, root: join(home.root, 'absent') };
+  t.match((await cli(['doctor'], { home: absent })).stdout, /is not there yet/);
+  t.notOk(existsSync(absent.root));
+});
+
+t.test('what others may read is closed by --fix, and only then', async (t) => {
+  using home = testHome({ '.env': 'OPENAI_API_KEY=sk-none\n', 'auth.json': '{}' });
+  chmodSync(home.root, 0o755);
+  chmodSync(home.env, 0o644);
+  const found = await doctor(home);
+  t.equal(found.code, 1);
+  t.match(found.row('home'), { status: 'fail', detail: /0755/, fixable: true });
+  t.match(found.row('secrets'), { status: 'fail', detail: home.env, fix: `chmod 600 ${home.env}` });
+  t.equal(modeOf(home.root), '755');
+  const fixed = await doctor(home, '--fix');
+  t.equal(fixed.code, 0);
+  t.match(fixed.row('home'), { status: 'ok', fixed: /chmod 700/ });
+  t.same([modeOf(home.root), modeOf(home.env)], ['700', '600']);
+});
+
+t.test('lesson 26: a lock of a dead process is cleared by proof; of a living one the very owner is named', async (t) => {
+  using home = testHome();
+  const dead = spawn(process.execPath, ['-e', '0']);
+  const record = { ...identityOf(dead.pid!), nonce: 'a', holder: 'the supervisor', taken_at: '2026-01-01T00:00:00.000Z' };
+  await once(dead, 'exit');
+  const living = join(home.root, 'config.yaml.lock');
+  writeFileSync(home.run.supervisorLock, JSON.stringify(record));
+  writeFileSync(
+    living,
+    JSON.stringify({ ...identityOf(process.pid), nonce: 'b', holder: 'a change of the file', taken_at: '2026-01-02T00:00:00.000Z' }),
+  );
+  const found = (await doctor(home)).row('locks');
+  t.match(found, { status: 'warn', detail: new RegExp(`supervisor\\.lock \\(process ${record.pid}, gone\\)`), fixable: true });
+  t.ok(existsSync(home.run.supervisorLock), 'looking clears nothing');
+  const fixed = (await doctor(home, '--fix')).row('locks');
+  t.match(fixed, {
+    status: 'ok',
+    fixed: /cleared .*supervisor\.lock/,
+    detail: `config.yaml.lock by a change of the file (process ${process.pid}, since 2026-01-02`,
+  });
+  t.notOk(existsSync(home.run.supervisorLock));
+  t.ok(existsSync(living), 'a living owner keeps its lock');
+});
+
+t.test('lesson 26: a reused pid does not make a dead lock look alive', async (t) => {
+  using home = testHome();
+  const mine = identityOf(process.pid);
+  writeFileSync(
+    home.run.supervisorLock,
+    JSON.stringify({ ...mine, start_time: mine.start_time - 1, nonce: 'a', holder: 'x', taken_at: '' }),
+  );
+  t.match((await doctor(home, '--fix')).row('locks'), { status: 'ok', fixed: /cleared/ });
+});
+
+t.test('a socket at which nobody listens is removed by --fix, a living one stays', async (t) => {
+  using home = testHome();
+  const holder = spawn(process.execPath, [
+    '-e',
+    `require('net').createServer().listen(${JSON.stringify(home.run.socket('cron'))}, () => console.log('listens'))`,
+  ]);
+  await once(holder.stdout, 'data');
+  t.match((await doctor(home)).row('sockets'), { status: 'ok' });
+  holder.kill('SIGKILL');
+  await once(holder, 'exit');
+  t.match((await doctor(home)).row('sockets'), { status: 'warn', detail: home.run.socket('cron'), fixable: true });
+  t.match((await doctor(home, '--fix')).row('sockets'), { status: 'ok', fixed: /removed/ });
+  t.notOk(existsSync(home.run.socket('cron')));
+});
+
+t.test(
+  'the stranger who holds the port is named',
+  { skip: process.platform === 'linux' ? false : 'only Linux shows who holds a port' },
+  async (t) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.teardown(() => server.close());
+    const { port } = server.address() as { port: number };
+    using home = testHome({ 'config.yaml': `dashboard: { port: ${port} }\n` });
+    t.match((await doctor(home)).row('port'), {
+      status: 'fail',
+      detail: new RegExp(`process ${process.pid} .* holds ${port}`),
+      fix: /dashboard\.port/,
+    });
+  },
+);
+
+t.test('config.yaml: the line that is wrong, the key that is unset, the program that is not there', async (t) => {
+  using broken = testHome({ 'config.yaml': 'model:\n  default: [\n' });
+  t.match((await doctor(broken)).row('config'), { status: 'fail', detail: /config\.yaml:\d+:\d+: / });
+  using home = testHome({
+    'config.yaml': `
+providers:
+  box: { kind: openai-compatible, base_url: "http://127.0.0.1:1/v1", key_env: BOX_KEY }
+platforms:
+  webhook: { enabled: true, routes: { build: { prompt: hi } } }
+  irc: { enabled: true, host: 127.0.0.1 }
+mcp_servers:
+  here: { command: sh }
+  gone: { command: no-such-program }
+  secret: { url: "https://example.org", headers: { X-Key: "\${REMOTE_KEY}" } }
+services:
+  bridge: { command: /nonexistent/bridge }
+timezone: Mars/Olympus
+`,
+  });
+  const { code, row } = await doctor(home);
+  t.equal(code, 1);
+  t.match(row('providers:box'), { status: 'fail', detail: 'BOX_KEY is not set', fix: /\.env/ });
+  t.match(row('platforms:webhook'), { status: 'fail', fix: /WEBHOOK_SECRET/ });
+  t.match(row('platforms:irc'), { status: 'warn', detail: 'nobody may talk to it' });
+  t.match(row('mcp:here'), { status: 'ok' });
+  t.match(row('mcp:gone'), { status: 'fail', detail: /not on the PATH/ });
+  t.match(row('mcp:secret'), { status: 'fail', detail: 'REMOTE_KEY is not set' });
+  t.match(row('sidecars:bridge'), { status: 'fail', detail: /not there/ });
+  t.match(row('timezone'), { status: 'fail', detail: /Mars/ });
+});
+
+t.test('--online asks a provider for its address alone, and without it nothing is asked', async (t) => {
+  let requests = 0;
+  const server = createServer((socket) => {
+    requests++;
+    socket.once('data', () => socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as { port: number };
+  using home = testHome({ 'config.yaml': `providers: { box: { base_url: "http://127.0.0.1:${port}/v1" } }\n` });
+  t.match((await doctor(home)).row('providers:box'), { status: 'ok', detail: 'needs no key' });
+  t.equal(requests, 0);
+  t.match((await doctor(home, '--online')).row('providers:box'), { status: 'ok', detail: /answers \(404\)/ });
+  t.equal(requests, 1);
+});
+
+t.test('for people: groups, one line each, the fix below a problem; no secret anywhere', async (t) => {
+  using home = testHome({ '.env': 'OPENAI_API_KEY=sk-verysecret\n' });
+  chmodSync(home.env, 0o644);
+  const { code, stdout } = await cli(['doctor'], { home });
+  t.equal(code, 1);
+  for (const group of ['Installation', 'Home', 'Service', 'Configuration', 'Machine']) t.match(stdout, new RegExp(`^${group}$`, 'm'));
+  t.match(stdout, /FAIL {2}files with secrets: .*\n +→ chmod 600 .*agent doctor --fix does it/);
+  t.match(stdout, /checks: .*1 to put right/);
+  t.notMatch(stdout, /verysecret/);
+  t.equal(readFileSync(home.env, 'utf8'), 'OPENAI_API_KEY=sk-verysecret\n');
+});
