@@ -32,7 +32,7 @@ export function classOf(path: readonly (string | number)[]): ChangeClass {
 /** Digest of all settings that a worker takes over only by a restart. */
 export function settingsDigest(config: Config, worker: string): string {
   const keys = classes.filter(({ change }) => change.kind === 'slot' && change.slots.includes(worker)).map(({ key }) => key[0]!);
-  return digest(JSON.stringify(keys.map((key) => [key, config[key as keyof Config] ?? null])), 16);
+  return digest(JSON.stringify(keys.map((key) => [key, config[key] ?? null])), 16);
 }
 
 /** For people: when the change counts. */

@@ -200,13 +200,15 @@ async function capturer(here: Place): Promise<ChildProcess> {
   return child;
 }
 
-t.test('lesson 19: whoever captures is killed over and over while a child prints: no line doubled, none torn, none that was read is lost', async (t) => {
-  using here = place();
-  new OutputDesk().prepare([here.pipe]);
-  const writeFd = openSync(here.pipe, constants.O_RDWR);
-  t.teardown(() => closeSync(writeFd));
-  const count = 40_000;
-  const program = `
+t.test(
+  'lesson 19: whoever captures is killed over and over while a child prints: no line doubled, none torn, none that was read is lost',
+  async (t) => {
+    using here = place();
+    new OutputDesk().prepare([here.pipe]);
+    const writeFd = openSync(here.pipe, constants.O_RDWR);
+    t.teardown(() => closeSync(writeFd));
+    const count = 40_000;
+    const program = `
     const fs = require('fs');
     for (let n = 0; n < ${count}; n++) {
       const line = 'number ' + n + ' ' + 'y'.repeat(n % 90);
@@ -215,39 +217,40 @@ t.test('lesson 19: whoever captures is killed over and over while a child prints
       else fs.writeSync(1, line + '\\n');
       if (n % 40 === 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }`;
-  const writer = spawn(process.execPath, ['-e', program], { stdio: ['ignore', writeFd, 'inherit'] });
-  t.teardown(() => writer.kill('SIGKILL'));
-  const written = once(writer, 'exit');
-  let kills = 0;
-  for (; kills < 8; kills++) {
-    const child = await capturer(here);
-    const before = here.records().length;
-    await until('it captures', () => here.records().length > before + 300 || writer.exitCode !== null);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    if (writer.exitCode !== null) break;
-  }
-  const last = await capturer(here);
-  await written;
-  await until('the last line', () =>
-    here
-      .records()
-      .at(-1)
-      ?.msg.startsWith(`number ${count - 1} `),
-  );
-  last.kill('SIGKILL');
-  await once(last, 'exit');
-  t.ok(kills >= 2, `${kills} kills`);
-  const numbers = here.records().map(({ msg }) => Number(/^number (\d+) y*$/.exec(msg)?.[1] ?? Number.NaN));
-  t.notOk(numbers.some(Number.isNaN), 'no torn line');
-  const missing = numbers.filter((n, i) => i > 0 && n !== numbers[i - 1]! + 1).length;
-  t.notOk(
-    numbers.some((n, i) => i > 0 && n <= numbers[i - 1]!),
-    'no line twice, all in order',
-  );
-  // Only a kill between the kernel's answer and the first write after it, some microseconds, can take anything.
-  t.ok(missing <= 2, `${missing} gaps after ${kills} kills`);
-});
+    const writer = spawn(process.execPath, ['-e', program], { stdio: ['ignore', writeFd, 'inherit'] });
+    t.teardown(() => writer.kill('SIGKILL'));
+    const written = once(writer, 'exit');
+    let kills = 0;
+    for (; kills < 8; kills++) {
+      const child = await capturer(here);
+      const before = here.records().length;
+      await until('it captures', () => here.records().length > before + 300 || writer.exitCode !== null);
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      if (writer.exitCode !== null) break;
+    }
+    const last = await capturer(here);
+    await written;
+    await until('the last line', () =>
+      here
+        .records()
+        .at(-1)
+        ?.msg.startsWith(`number ${count - 1} `),
+    );
+    last.kill('SIGKILL');
+    await once(last, 'exit');
+    t.ok(kills >= 2, `${kills} kills`);
+    const numbers = here.records().map(({ msg }) => Number(/^number (\d+) y*$/.exec(msg)?.[1] ?? Number.NaN));
+    t.notOk(numbers.some(Number.isNaN), 'no torn line');
+    const missing = numbers.filter((n, i) => i > 0 && n !== numbers[i - 1]! + 1).length;
+    t.notOk(
+      numbers.some((n, i) => i > 0 && n <= numbers[i - 1]!),
+      'no line twice, all in order',
+    );
+    // Only a kill between the kernel's answer and the first write after it, some microseconds, can take anything.
+    t.ok(missing <= 2, `${missing} gaps after ${kills} kills`);
+  },
+);
 
 t.test('what was read but not written when the capturer died is written by the next one, once', async (t) => {
   using here = place();
