@@ -261,7 +261,7 @@ function makePipes(paths: readonly string[]): void {
   } catch (cause) {
     throw new AgentError('HOME_UNUSABLE', `cannot make the pipe ${paths[0]}`, {
       cause,
-      fix: 'use a home on a local file system that allows named pipes',
+      fix: 'have mkfifo (coreutils) in PATH, and use a home on a local file system that allows named pipes',
     });
   }
 }

@@ -12,6 +12,7 @@ import { jsonOption, textOption, type Command, type Input } from '../command.ts'
 import { dialWorker } from '../connect.ts';
 import { ensureSupervisor } from '../launch.ts';
 import { withProgress } from '../progress.ts';
+import { startInstalled } from '../service/startInstalled.ts';
 import { slotOf } from '../slots.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { statusView } from '../statusView.ts';
@@ -80,7 +81,8 @@ async function oneShotPrompt(input: Input): Promise<string | undefined> {
 }
 
 async function presence(home: Home, slot: string): Promise<Link> {
-  const { link } = await withProgress('starting the agent', () => ensureSupervisor(home, { only: [slot] }));
+  const start = async () => (await startInstalled(home)) ?? (await ensureSupervisor(home, { only: [slot] }));
+  const { link } = await withProgress('starting the agent', start);
   return link;
 }
 

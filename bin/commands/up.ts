@@ -11,7 +11,7 @@ import { hasFlag, jsonOption, textOption, type Command, type Input } from '../co
 import { dialSupervisor } from '../connect.ts';
 import { ensureSupervisor, type LaunchOptions } from '../launch.ts';
 import { withProgress } from '../progress.ts';
-import { mayBeInstalled } from '../recordedHome.ts';
+import { startInstalled } from '../service/startInstalled.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { unreadyLines, withoutToken } from '../statusView.ts';
 import { err, note, print, printError, printJson } from '../terminal.ts';
@@ -43,22 +43,13 @@ async function run(input: Input): Promise<number> {
 }
 
 async function background(home: Home, options: LaunchOptions, input: Input): Promise<number> {
-  const byManager = await withProgress('starting the service', () => startInstalled(home, options));
+  // Other options than it was installed with mean a service of one's own.
+  const asInstalled = !options.demo && !options.insecure && options.host === undefined && options.port === undefined;
+  const byManager = asInstalled ? await withProgress('starting the service', () => startInstalled(home)) : undefined;
   const { link, started } = byManager ?? (await withProgress('starting the supervisor', () => ensureSupervisor(home, options)));
   using open = link;
   if (!started) return await alreadyRunning(home, open, options, input);
   return report(home, await untilReady(home, open), input);
-}
-
-/** An installed service is started by its manager, which then also keeps it up. Undefined: none is installed, or it runs. */
-async function startInstalled(home: Home, options: LaunchOptions): Promise<{ link: Link; started: boolean } | undefined> {
-  const asInstalled = !options.demo && !options.insecure && options.host === undefined && options.port === undefined;
-  if (!asInstalled || !mayBeInstalled() || readSnapshot(home)?.live) return undefined;
-  const { installedFor } = await import('../service/install.ts');
-  const manager = await installedFor(home);
-  if (!manager) return undefined;
-  await manager.start(({ did, what }) => did === 'ran' && note(`ran ${what}`));
-  return { link: await dialSupervisor(home, { startingMs: limits.ipc.startingMs }), started: true };
 }
 
 async function untilReady(home: Home, link: Link): Promise<Status> {
