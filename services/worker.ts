@@ -10,7 +10,7 @@ import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger, type LogSink } from '../base/log.ts';
 import { createRedactor, type Redactor } from '../base/redact.ts';
-import { sleep, untilBeatMs } from '../base/time.ts';
+import { formatDuration, sleep, untilBeatMs } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import { drain, ping, report, stop } from '../ipc/contracts/peer.ts';
@@ -310,6 +310,7 @@ async function keepSupervised(
 ): Promise<void> {
   const { context } = life;
   let orphanedAt = performance.now();
+  let orphanMs: number = limits.worker.orphanMs;
   let startingMs = 0;
   while (!context.signal.aborted) {
     try {
@@ -322,13 +323,14 @@ async function keepSupervised(
         startingMs,
       });
       const facts = { ...life.facts, ...service.facts?.() };
-      const { heartbeat_ms = limits.worker.heartbeatMs } = await link.call(attach, {
+      const { heartbeat_ms = limits.worker.heartbeatMs, orphan_ms } = await link.call(attach, {
         slot: context.slot,
         pid: process.pid,
         nonce,
         code: context.release.code,
         facts,
       });
+      if (orphan_ms !== undefined) orphanMs = orphan_ms;
       life.supervisor = link;
       const stopBeating = startHeartbeat(life, link, service, heartbeat_ms);
       await link.closed;
@@ -342,8 +344,8 @@ async function keepSupervised(
         return void stopNow(limits.worker.termMs);
       }
     }
-    if (performance.now() - orphanedAt > limits.worker.orphanMs) {
-      context.log.error('no supervisor for 15 minutes: leaving');
+    if (performance.now() - orphanedAt > orphanMs) {
+      context.log.error(`no supervisor for ${formatDuration(orphanMs)}: leaving`);
       return void stopNow(limits.worker.drainMs);
     }
     // The name changes when the old socket is removed, too: the new one is some milliseconds away then.

@@ -56,7 +56,7 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
       if (!find(slot).attached(link, { pid, nonce, facts })) {
         throw new AgentError('UNKNOWN_SLOT', `process ${pid} is not the running incarnation of ${slot}`);
       }
-      return { heartbeat_ms: supervisor.bounds.heartbeatMs };
+      return { heartbeat_ms: supervisor.bounds.heartbeatMs, orphan_ms: supervisor.orphanMs };
     }),
   ];
 }

@@ -57,6 +57,8 @@ export interface SupervisorOptions {
   only?: string[];
   /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
   homeBeatMs?: number;
+  /** How long workers go on without any supervisor; default `limits.worker.orphanMs`. */
+  orphanMs?: number;
   /** Where cgroups are made; default: the supervisor's own place, null: nowhere. */
   cgroupRoot?: string | null;
 }
@@ -92,6 +94,7 @@ export class Supervisor {
   readonly log: Logger;
   /** After how much silence a worker is suspect and killed; of the configuration that the supervisor started with. */
   readonly bounds: Bounds;
+  readonly orphanMs: number;
   readonly upkeep: Upkeep;
   /** Resolves when every worker is gone and the home is released. */
   readonly ended: Promise<void>;
@@ -143,6 +146,7 @@ export class Supervisor {
       () => this.status(),
       (thrown) => this.log.error('status.json was not written', errorFields(thrown)),
     );
+    this.orphanMs = options.orphanMs ?? limits.worker.orphanMs;
     this.bounds = boundsOf(this.#settings.config.supervisor?.liveness);
     this.#trees = new Trees({ home: options.home.root, ...(options.cgroupRoot === undefined ? {} : { cgroupRoot: options.cgroupRoot }) });
     this.#adoptedEnds = this.#life.use(new AdoptedWatch());

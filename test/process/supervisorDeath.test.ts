@@ -22,9 +22,9 @@ interface Outside extends AsyncDisposable {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-async function superviseOutside(home: TestHome, slots: SlotSpec[], code = 'test'): Promise<Outside> {
+async function superviseOutside(home: TestHome, slots: SlotSpec[], code = 'test', env: Record<string, string> = {}): Promise<Outside> {
   const child = spawn(process.execPath, [join(projectRoot, 'test/fixtures/superviseFixtures.ts')], {
-    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: JSON.stringify(slots), CODE: code },
+    env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, SLOTS: JSON.stringify(slots), CODE: code, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
@@ -252,4 +252,14 @@ t.test('a worker of another release is taken over, works on, and is named', asyn
     problems: [{ what: 'a runs the code of another release (old-code)', fix: 'agent restart a' }],
     workers: [{ state: 'ready', code: 'old-code', pid: first.status.workers[0]!.pid }],
   });
+});
+
+t.test('a worker without any supervisor drains and leaves when its time is over', async (t) => {
+  using home = testHome();
+  const first = await superviseOutside(home, [fixtureSlot(home, 'a', 'plainWorker')], 'test', { ORPHAN_MS: '1000' });
+  const pid = first.status.workers[0]!.pid!;
+  await first.kill('SIGKILL');
+  t.ok(groupAlive(pid), 'it works on');
+  await until('it is gone', () => !groupAlive(pid));
+  t.match(readFileSync(join(home.logs, 'a.log'), 'utf8'), /no supervisor for 1\.0 s: leaving/);
 });
