@@ -36,6 +36,8 @@ export interface WorkerContext {
   release: Release;
   /** The rehearsal model is on offer (`agent up --demo`). */
   demo: boolean;
+  /** It relieves a process that still serves: what clients hold of that one stays good. */
+  relieves: boolean;
   /** Nothing else owns this process's life: no supervisor. */
   external: boolean;
   log: Logger;
@@ -80,12 +82,12 @@ const permanent: ReadonlySet<ErrorCode> = new Set(['CONFIG_INVALID', 'STORE_CORR
 /** Runs a worker until it is told to stop; sets the exit code and ends the process. */
 export async function runWorker(kind: string, start: (context: WorkerContext) => Promise<WorkerService>): Promise<void> {
   process.title = `agent-${process.env.AGENT_SLOT ?? kind}`;
-  const life = await openLife(kind).catch((thrown: unknown) => {
+  const succession = takeSuccession();
+  const life = await openLife(kind, succession).catch((thrown: unknown) => {
     process.stderr.write(`agent: ${messageOf(thrown)}${isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : ''}\n`);
     process.exit(exitCodes.failed);
   });
   const { context, sink, nonce } = life;
-  const succession = takeSuccession();
   const leave = (code: number): never => {
     sink.close();
     process.exit(code);
@@ -125,7 +127,7 @@ interface Life {
   mendSocket?: () => Promise<void>;
 }
 
-async function openLife(kind: string): Promise<Life> {
+async function openLife(kind: string, succession: Succession): Promise<Life> {
   const { env } = process;
   const home = openHome();
   prepareHome(home);
@@ -159,6 +161,7 @@ async function openLife(kind: string): Promise<Life> {
     token,
     release: release(),
     demo: env.AGENT_DEMO === '1',
+    relieves: succession === 'overlap',
     external: !env.AGENT_SLOT_NONCE,
     log,
     redact,

@@ -36,12 +36,12 @@ export interface SessionToken extends Disposable {
 }
 
 /**
- * Pinned by AGENT_DASHBOARD_SESSION_TOKEN; else that of the process before this one, when it was killed or
- * is being relieved, so that open pages go on; else fresh. It also stands in a private file, so that `agent up` can print an address that logs the browser in: no log, argument list,
+ * Pinned by AGENT_DASHBOARD_SESSION_TOKEN; else fresh for this process, unless it relieves another in a planned
+ * restart: then open pages go on with the token they have. It also stands in a private file, so that `agent up` can print an address that logs the browser in: no log, argument list,
  * status or environment ever holds it.
  */
-export function openSessionToken(path: string, env: NodeJS.ProcessEnv = process.env): SessionToken {
-  const value = env.AGENT_DASHBOARD_SESSION_TOKEN || tokenIn(path) || hexId(64);
+export function openSessionToken(path: string, relieves: boolean, env: NodeJS.ProcessEnv = process.env): SessionToken {
+  const value = env.AGENT_DASHBOARD_SESSION_TOKEN || (relieves && tokenIn(path)) || hexId(64);
   // No child of this process may inherit it.
   delete env.AGENT_DASHBOARD_SESSION_TOKEN;
   const expected = Buffer.from(digest(value));

@@ -17,7 +17,7 @@ import { acceptSockets } from './sockets/upgrade.ts';
 async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const binding = resolveBinding(context.config().config);
   await using life = new AsyncDisposableStack();
-  const token = life.use(openSessionToken(context.home.run.dashboardToken));
+  const token = life.use(openSessionToken(context.home.run.dashboardToken, context.relieves));
   context.redact.learn([token.value]);
   const overview = life.use(createOverview(context));
   const page = loadPage(join(context.release.root, 'dist', 'page'));

@@ -10,7 +10,7 @@ import { until } from '../harness/until.ts';
 
 t.setTimeout(60_000);
 
-const quick = { 'config.yaml': 'supervisor: { liveness: { suspect_ms: 400, kill_ms: 1200 } }\n' };
+const quick = { 'config.yaml': 'supervisor: { liveness: { suspect_ms: 500, kill_ms: 2500 } }\n' };
 
 const hangs = (home: TestHome, way: string) => {
   const slot = fixtureSlot(home, 'a', 'hangs');
@@ -126,7 +126,7 @@ t.test('lesson 12: a long model call is progress: accepted work that waits is le
   await until('time passes', async () => {
     await sleep(50);
     t.equal(runner.liveness, 'ok');
-    return performance.now() - since > 2_400;
+    return performance.now() - since > 5_000;
   });
   t.equal(service.pid('a'), old);
   t.equal(runner.restarts, 0);

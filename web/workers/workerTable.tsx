@@ -6,6 +6,7 @@ import type { WorkerStatus } from '../../ipc/contracts/supervisor.ts';
 import { age, duration, megabytes } from '../app/format.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Badge, type Tone } from '../ui/notice.tsx';
+import { MemoryTrend } from './memoryTrend.tsx';
 
 export type Action = 'restart' | 'start' | 'stop';
 
@@ -33,6 +34,15 @@ const duties: Record<string, string> = {
   cron: 'Scheduled jobs',
   mcp: 'Tool servers',
   terminal: 'Terminals of this page',
+};
+
+/** What its signs of life say, in words. */
+const signs: Record<Exclude<NonNullable<WorkerStatus['liveness']>, 'ok'>, string> = {
+  suspect: 'It has been silent for a while.',
+  blocked: 'Its main loop stands still.',
+  stopped: 'It is stopped (SIGSTOP, or a debugger).',
+  livelocked: 'It is busy and gets nowhere.',
+  silent: 'It gives no sign of life.',
 };
 
 export function WorkerTable({ workers, busySlot, onCommand }: WorkerTableProps) {
@@ -87,7 +97,7 @@ interface RowProps {
 }
 
 function WorkerRow({ worker, busy, onCommand, onStop }: RowProps) {
-  const { slot, state, desired, since, restarts, rss_bytes, cpu_percent, reason, next_start_at, last_exit, pid } = worker;
+  const { slot, state, desired, since, restarts, rss_bytes, cpu_percent, reason, next_start_at, last_exit, pid, liveness } = worker;
   const { tone, busy: moving = false } = looks[state];
   const running = state === 'ready' || state === 'starting' || state === 'draining';
   return (
@@ -98,6 +108,7 @@ function WorkerRow({ worker, busy, onCommand, onStop }: RowProps) {
         </p>
         <p className="text-faint">{duties[slot.split('@')[0]!] ?? 'Your own program'}</p>
         {reason && <p className="mt-1 text-warn">{reason}</p>}
+        {liveness !== null && liveness !== 'ok' && <p className="mt-1 text-warn">{signs[liveness]}</p>}
         {next_start_at && <p className="mt-1 text-soft">Next try {inWords(next_start_at)}.</p>}
         {last_exit && (
           <p className="mt-1 text-soft">
@@ -113,7 +124,10 @@ function WorkerRow({ worker, busy, onCommand, onStop }: RowProps) {
       </td>
       <td className="py-3 tabular-nums max-lg:hidden">{running ? age(since).replace('now', 'a moment') : '–'}</td>
       <td className="py-3 tabular-nums max-md:hidden">{restarts}</td>
-      <td className="py-3 tabular-nums max-lg:hidden">{rss_bytes === null ? '–' : megabytes(rss_bytes)}</td>
+      <td className="py-3 tabular-nums max-lg:hidden">
+        {rss_bytes === null ? '–' : megabytes(rss_bytes)}
+        {running && <MemoryTrend slot={slot} />}
+      </td>
       <td className="py-3 tabular-nums max-lg:hidden">{cpu_percent === null ? '–' : `${cpu_percent.toFixed(1)} %`}</td>
       <td className="py-2 pr-3">
         <span className="flex justify-end gap-1">

@@ -1,15 +1,24 @@
-/** `GET /api/workers`: the whole table. `POST /api/workers/:slot/restart|start|stop`: the supervisor's receipt. */
+/** `GET /api/workers`: the whole table. `GET /api/workers/:slot/resources?since_ms=`: its history. `POST /api/workers/:slot/restart|start|stop`: the supervisor's receipt. */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { isTransport } from '../../../ipc/client.ts';
-import { restartSlot, startSlot, stopSlot } from '../../../ipc/contracts/supervisor.ts';
+import { resources, restartSlot, startSlot, stopSlot } from '../../../ipc/contracts/supervisor.ts';
 import type { Dashboard } from '../http.ts';
 import { parseRequest } from '../problem.ts';
 
 const commands = { restart: restartSlot, start: startSlot, stop: stopSlot } as const;
 
+const Slot = z.object({ slot: z.string().max(100) });
+const Since = z.object({
+  since_ms: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(7 * 86_400_000)
+    .default(3_600_000),
+});
 const Params = z.object({ slot: z.string().max(100), action: z.enum(['restart', 'start', 'stop']) });
 const Body = z.strictObject({ drain: z.boolean().optional() });
 
@@ -20,6 +29,14 @@ export function addWorkerRoutes(app: FastifyInstance, { context, overview }: Das
   app.get('/api/workers', async () => {
     const { status, live } = await overview.read();
     return { ...status, live };
+  });
+
+  app.get('/api/workers/:slot/resources', async (request) => {
+    const { slot } = parseRequest(Slot, request.params);
+    const { since_ms } = parseRequest(Since, request.query);
+    return overview.supervisor.call(resources, { slot, since_ms }).catch((thrown: unknown) => {
+      throw isTransport(thrown) ? noSupervisor(thrown) : thrown;
+    });
   });
 
   app.post('/api/workers/:slot/:action', async (request, reply) => {
