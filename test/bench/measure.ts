@@ -1,6 +1,7 @@
 /** Measuring whole processes from outside: medians, pairs run in turn, memory and CPU from /proc. */
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { cpus, release as kernel, totalmem } from 'node:os';
 
 export interface Spread {
   min: number;
@@ -83,3 +84,6 @@ export const round = (value: number, digits = 1): number => Number(value.toFixed
 /** `median (min–max)`. */
 export const shown = ({ min, median, max }: Spread, digits = 1): string =>
   `${round(median, digits)} (${round(min, digits)}–${round(max, digits)})`;
+
+export const machine = (): string =>
+  `${process.platform} ${kernel()}, Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'cpu'}, ${round(totalmem() / 2 ** 30, 0)} GiB`;
