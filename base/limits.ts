@@ -142,6 +142,29 @@ export const limits = {
     /** Changes of the liveness word kept per incarnation. */
     livenessHistoryMax: 20,
   },
+  drill: {
+    /** Recovery that docs/BENCHMARKS.md publishes: kill -9 of a worker → its successor answers. */
+    killMs: 250,
+    /** The supervisor is started again → it answers, every worker taken over. */
+    supervisorMs: 1_000,
+    /** A heartbeat after its socket file was taken away the worker has bound it again. */
+    socketMs: 5_500,
+    /** A recovery slower than its published figure by this factor has failed: a small machine is slow, a broken one does not come back. */
+    slowFactor: 20,
+    /** Beyond the liveness limit: looking every heartbeat, evidence, the kill and the start of the next. */
+    freezeExtraMs: 20_000,
+    /** Damaged records are left lying for this long while everything is asked to answer. */
+    corruptMs: 3_000,
+    /** What a flood prints, ten log files' worth, and how long its capture may take. */
+    floodLines: 500_000,
+    floodMs: 90_000,
+    /** The control socket answers within this while a flood is captured. */
+    floodAnswerMs: 2_000,
+    /** A managed service that has not been started again by its manager after this long is not. */
+    managerMs: 30_000,
+    /** Pause between two looks at the service. */
+    lookMs: 5,
+  },
   logs: {
     /** Contract §7: 5 MB × 3 each. */
     fileMaxBytes: 5_000_000,

@@ -24,6 +24,12 @@ export const commandTable: readonly TableEntry[] = [
   { name: 'stop', group: 'Service', summary: 'drain and stop a slot', load: () => import('./commands/stop.ts') },
   { name: 'restart', group: 'Service', summary: 'drain, stop and start a slot', load: () => import('./commands/restart.ts') },
   { name: 'why', group: 'Service', summary: 'say why a slot ended or does not start', load: () => import('./commands/why.ts') },
+  {
+    name: 'drill',
+    group: 'Service',
+    summary: 'break something on purpose and measure the recovery',
+    load: () => import('./commands/drill.ts'),
+  },
   { name: 'logs', group: 'Service', summary: 'read and follow the logs', load: () => import('./commands/logs.ts') },
   { name: 'gateway', group: 'Service', summary: 'run and steer the chat-platform gateway', load: () => import('./commands/gateway.ts') },
   {

@@ -17,6 +17,8 @@ export interface LaunchOptions {
   insecure?: boolean;
   /** Only these slots; the service leaves ten minutes after its last client. */
   only?: string[];
+  /** Environment of the supervisor, and so of what its workers inherit; default: of this command. */
+  env?: Record<string, string>;
 }
 
 /** A link to the supervisor that runs, or to one started now. Errors: START_FAILED with what it said, HOME_UNUSABLE. */
@@ -37,7 +39,7 @@ async function launch(home: Home, options: LaunchOptions): Promise<Link> {
     detached: true,
     stdio: ['ignore', 'ignore', stderr],
     // Started from a tool of a worker, it must not be ended with that worker.
-    env: { ...process.env, AGENT_HOME: home.root, [INCARNATION_VARIABLE]: undefined },
+    env: { ...(options.env ?? process.env), AGENT_HOME: home.root, [INCARNATION_VARIABLE]: undefined },
   });
   closeSync(stderr);
   const ended = new AbortController();

@@ -13,4 +13,7 @@ function start([file, ...args], index) {
   child.on('exit', () => (stopping ? children.delete(index) && children.size === 0 && process.exit(0) : start([file, ...args], index)));
 }
 JSON.parse(fs.readFileSync(list, 'utf8')).forEach(start);
-process.on('SIGTERM', () => (stopping = true) && children.forEach((child) => child.kill('SIGTERM')));
+process.on('SIGTERM', () => {
+  stopping = true;
+  children.forEach((child) => child.kill('SIGTERM'));
+});

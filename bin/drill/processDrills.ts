@@ -1,0 +1,180 @@
+/** Faults of processes: a worker killed, a worker stopped in its tracks, the supervisor killed. */
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { AgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { formatDuration } from '../../base/time.ts';
+import type { Status, WorkerStatus } from '../../ipc/contracts/supervisor.ts';
+import { loadConfig } from '../../state/config/load.ts';
+import type { Home } from '../../state/home.ts';
+import { isSameProcess } from '../../state/processIdentity.ts';
+import { ensureSupervisor, type LaunchOptions } from '../launch.ts';
+import { askStatus, chooseSlot, LEAST_MISSED, runningPids, until, whoServes, type Drill, type Outcome, type Scene } from './drill.ts';
+import { processOf, signalProcess } from './fault.ts';
+
+export const kill: Drill = {
+  name: 'kill',
+  summary: 'SIGKILL a worker; another one has to serve in its place',
+  interrupts: ({ slot }) => `what ${slot ?? 'one worker (cron, unless --slot says otherwise)'} is doing at this moment is cut off`,
+  async run(scene) {
+    const row = chooseSlot(await askStatus(scene.home), scene.slot, LEAST_MISSED);
+    const old = processOf(scene.home, row.slot);
+    const startedAt = performance.now();
+    signalProcess(old, 'SIGKILL');
+    scene.step(`SIGKILL to ${row.slot} (process ${old.pid})`);
+    const recoveredMs = await untilReplaced(scene, row, old.pid, startedAt, limits.drill.killMs * limits.drill.slowFactor);
+    return verdictOf(row.slot, recoveredMs, limits.drill.killMs, limits.drill.killMs * limits.drill.slowFactor);
+  },
+};
+
+export const freeze: Drill = {
+  name: 'freeze',
+  summary: 'SIGSTOP a worker; liveness has to find it, end it and start another',
+  interrupts: ({ slot }) =>
+    `${slot ?? 'one worker (cron, unless --slot says otherwise)'} answers nobody until it has been found, then it is killed`,
+  async run(scene) {
+    const row = chooseSlot(await askStatus(scene.home), scene.slot, LEAST_MISSED);
+    if (row.kind === 'sidecar') {
+      throw new AgentError(
+        'USAGE',
+        `${row.slot} is a program of yours, which says nothing of itself: nobody can know that it stands still`,
+        {
+          fix: 'name a worker: agent, dashboard, gateway, cron, mcp',
+        },
+      );
+    }
+    const old = processOf(scene.home, row.slot);
+    const foundMs = loadConfig(scene.home).config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs;
+    const limitMs = foundMs + limits.drill.freezeExtraMs;
+    const startedAt = performance.now();
+    signalProcess(old, 'SIGSTOP');
+    try {
+      scene.step(`SIGSTOP to ${row.slot} (process ${old.pid}); liveness gives it ${formatDuration(foundMs)}`);
+      const recoveredMs = await untilReplaced(scene, row, old.pid, startedAt, limitMs);
+      return verdictOf(row.slot, recoveredMs, foundMs + limits.worker.heartbeatMs + limits.drill.killMs, limitMs);
+    } finally {
+      // Nobody found it, or ctrl-C: it goes on as before.
+      if (signalProcess(old, 'SIGCONT')) scene.step(`SIGCONT to process ${old.pid}`);
+    }
+  },
+};
+
+export const supervisor: Drill = {
+  name: 'supervisor',
+  summary: 'SIGKILL the supervisor and start it again; no worker may notice',
+  interrupts: () => 'for a moment nobody watches the workers; they go on',
+  async run(scene) {
+    const { home } = scene;
+    const before = await askStatus(home);
+    const pids = runningPids(before);
+    const { pid, managed_by: manager } = before.supervisor;
+    const options = launchOptionsOf(pid);
+    const env = environmentOf(pid);
+    if (!signalProcess(before.supervisor, 'SIGKILL')) throw new AgentError('NO_SUPERVISOR', `the supervisor ${pid} is gone already`);
+    scene.step(`SIGKILL to the supervisor (process ${pid}), ${pids.size} workers run`);
+    await until(scene, 'it is dead', limits.worker.killMs, () => !isSameProcess(before.supervisor));
+    const startedAt = performance.now();
+    if (manager === 'none') await startAgain(scene, { ...options, ...(env ? { env } : {}) });
+    else scene.step(`waiting for ${manager} to start it again`);
+    const limitMs = manager === 'none' ? limits.drill.supervisorMs * limits.drill.slowFactor : limits.drill.managerMs;
+    const after = await until(scene, 'another supervisor answers', limitMs, () => answeredByAnother(home, pid));
+    const controlMs = performance.now() - startedAt;
+    scene.step(`supervisor ${after.supervisor.pid} answers, ${formatDuration(controlMs)} after its start`);
+    await until(scene, 'every worker is ready', limitMs, async () => allAsBefore(await askStatus(home), pids));
+    scene.step(`${pids.size} workers taken over, the same processes`);
+    return {
+      recoveredMs: controlMs,
+      publishedMs: limits.drill.supervisorMs,
+      limitMs,
+      verdict: `0 of ${pids.size} workers were restarted; control was back ${formatDuration(controlMs)} after the start`,
+    };
+  },
+};
+
+/** Until another process serves the slot and the supervisor counts it as ready. Answers the ms since the fault. */
+async function untilReplaced(scene: Scene, row: WorkerStatus, oldPid: number, startedAt: number, limitMs: number): Promise<number> {
+  const { home } = scene;
+  const { slot } = row;
+  let told: string | null = null;
+  let answered: number | undefined;
+  let lookedAt = 0;
+  return until(scene, `${slot} serves again`, limitMs, async () => {
+    // Looking costs the measured one; the supervisor is asked now and then only.
+    if (row.kind === 'worker') answered ??= await servesMs(home, slot, oldPid, startedAt);
+    if (row.kind === 'worker' && answered === undefined && performance.now() - lookedAt < 100) return undefined;
+    lookedAt = performance.now();
+    const now = (await askStatus(home)).workers.find((one) => one.slot === slot);
+    const word = now?.pid === oldPid ? now.liveness : null;
+    if (word && word !== 'ok' && word !== told) scene.step(`the supervisor sees it as ${(told = word)}`);
+    if (!now || now.state !== 'ready' || now.pid === oldPid) return undefined;
+    const recoveredMs = answered ?? performance.now() - startedAt;
+    scene.step(`${slot} is ready (process ${oldPid} → ${now.pid})${now.last_exit ? `: ${now.last_exit.summary}` : ''}`);
+    return recoveredMs;
+  });
+}
+
+async function servesMs(home: Home, slot: string, oldPid: number, startedAt: number): Promise<number | undefined> {
+  const pid = await whoServes(home, slot).catch(() => oldPid);
+  return pid === oldPid ? undefined : performance.now() - startedAt;
+}
+
+function verdictOf(slot: string, recoveredMs: number, publishedMs: number, limitMs: number): Outcome {
+  return { slot, recoveredMs, publishedMs, limitMs, verdict: `${slot} served again after ${formatDuration(recoveredMs)}` };
+}
+
+async function startAgain({ home, step }: Scene, options: LaunchOptions): Promise<void> {
+  const { link, started } = await ensureSupervisor(home, options);
+  link.close();
+  step(started ? 'started another one, as `agent up` does' : 'somebody else has started another one');
+}
+
+async function answeredByAnother(home: Home, oldPid: number): Promise<Status | undefined> {
+  const status = await askStatus(home);
+  return status.supervisor.pid === oldPid ? undefined : status;
+}
+
+/** Throws when a worker was replaced: that is what must not happen, and waiting does not mend it. */
+function allAsBefore({ workers }: Status, pids: ReadonlyMap<string, number>): true | undefined {
+  const now = [...pids].map(([slot, pid]) => ({ slot, pid, row: workers.find((one) => one.slot === slot) }));
+  return now.every(({ pid, row }) => row?.state === 'ready' && row.pid === pid) || undefined;
+}
+
+/** How the supervisor was started, so that it is started the same way again. */
+function launchOptionsOf(pid: number): LaunchOptions {
+  const words = wordsOf(`/proc/${pid}/cmdline`);
+  const entry = words.findIndex((word) => /\b(?:agentd|main)\.(?:ts|js)$/.test(word));
+  const { values } = parseArgs({
+    args: words.slice(entry + 1),
+    strict: false,
+    options: {
+      demo: { type: 'boolean' },
+      insecure: { type: 'boolean' },
+      port: { type: 'string' },
+      host: { type: 'string' },
+      only: { type: 'string' },
+    },
+  });
+  return {
+    demo: values.demo === true,
+    insecure: values.insecure === true,
+    ...(typeof values.port === 'string' ? { port: Number(values.port) } : {}),
+    ...(typeof values.host === 'string' ? { host: values.host } : {}),
+    ...(typeof values.only === 'string' ? { only: values.only.split(',') } : {}),
+  };
+}
+
+/** New workers inherit from the supervisor: its successor gets what it had. Undefined where the system does not tell. */
+function environmentOf(pid: number): Record<string, string> | undefined {
+  const entries = wordsOf(`/proc/${pid}/environ`).map(
+    (word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const,
+  );
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}
+
+function wordsOf(path: string): string[] {
+  try {
+    return readFileSync(path, 'utf8').split('\0').filter(Boolean);
+  } catch {
+    return [];
+  }
+}
