@@ -1,6 +1,5 @@
 /** Faults of processes: a worker killed, a worker stopped in its tracks, the supervisor killed. */
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { formatDuration } from '../../base/time.ts';
@@ -68,7 +67,7 @@ export const supervisor: Drill = {
     const before = await askStatus(home);
     const pids = runningPids(before);
     const { pid, managed_by: manager } = before.supervisor;
-    const options = launchOptionsOf(pid);
+    const options = launchOptionsOf(before);
     const env = environmentOf(pid);
     if (!signalProcess(before.supervisor, 'SIGKILL')) throw new AgentError('NO_SUPERVISOR', `the supervisor ${pid} is gone already`);
     scene.step(`SIGKILL to the supervisor (process ${pid}), ${pids.size} workers run`);
@@ -139,28 +138,10 @@ function allAsBefore({ workers }: Status, pids: ReadonlyMap<string, number>): tr
   return now.every(({ pid, row }) => row?.state === 'ready' && row.pid === pid) || undefined;
 }
 
-/** How the supervisor was started, so that it is started the same way again. */
-function launchOptionsOf(pid: number): LaunchOptions {
-  const words = wordsOf(`/proc/${pid}/cmdline`);
-  const entry = words.findIndex((word) => /\b(?:agentd|main)\.(?:ts|js)$/.test(word));
-  const { values } = parseArgs({
-    args: words.slice(entry + 1),
-    strict: false,
-    options: {
-      demo: { type: 'boolean' },
-      insecure: { type: 'boolean' },
-      port: { type: 'string' },
-      host: { type: 'string' },
-      only: { type: 'string' },
-    },
-  });
-  return {
-    demo: values.demo === true,
-    insecure: values.insecure === true,
-    ...(typeof values.port === 'string' ? { port: Number(values.port) } : {}),
-    ...(typeof values.host === 'string' ? { host: values.host } : {}),
-    ...(typeof values.only === 'string' ? { only: values.only.split(',') } : {}),
-  };
+/** How the supervisor was started, as far as its status tells, so that it is started the same way again. */
+function launchOptionsOf({ supervisor: { demo, dashboard } }: Status): LaunchOptions {
+  const address = dashboard === null ? undefined : URL.parse(dashboard);
+  return { demo, ...(address ? { host: address.hostname.replace(/^\[|\]$/g, ''), port: Number(address.port || 80) } : {}) };
 }
 
 /** New workers inherit from the supervisor: its successor gets what it had. Undefined where the system does not tell. */

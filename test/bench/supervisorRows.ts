@@ -260,18 +260,18 @@ export async function supervisorKilled(peer: Peer, field: Field): Promise<Succes
 
 /** Numbered from 1 for each process, so a hole in the middle shows; the last one is told when a worker ends in order. */
 function linesOf(trial: Trial, count: number): { lostLines: number; tornLines: number } {
-  const numbers = new Map<string, number[]>();
+  const numbers = new Map<number, number[]>();
   let tornLines = 0;
   for (const path of names(count).flatMap((name) => trial.running.logs(name))) {
     for (const [line, number, pid, , end] of readFileSync(path, 'latin1').matchAll(LINE)) {
       if (line.length !== 99 || end !== 'E') tornLines++;
-      else numbers.set(pid!, [...(numbers.get(pid!) ?? []), Number(number)]);
+      else numbers.set(Number(pid), [...(numbers.get(Number(pid)) ?? []), Number(number)]);
     }
   }
   let lostLines = 0;
   for (const name of names(count)) {
     // A worker that ends in order says its process and its last number; one that was killed cannot.
-    const pids = trial.said('ends', name).map(({ value }) => String(value));
+    const pids = trial.said('ends', name).map(({ value }) => value);
     trial.said('last', name).forEach(({ value: last }, index) => {
       lostLines += Math.max(0, last - new Set(numbers.get(pids[index]!)).size);
     });
