@@ -1,0 +1,242 @@
+/**
+ * The chaos run: a real service under chat, IRC, webhook and cron load while random processes of it are
+ * killed, ended or stopped in their tracks, at seeded moments, with the faults of `agent drill`; then the
+ * proof that nothing was lost, nothing doubled, and nothing is left.
+ */
+import { readdirSync, readFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { processOf, processesOf, signalProcess, type SlotProcess } from '../../bin/drill/fault.ts';
+import { sleep } from '../../base/time.ts';
+import { identityOf } from '../../state/processIdentity.ts';
+import { openReadOnly } from '../../state/db/open.ts';
+import { freePort, testHome, type TestHome } from '../harness/home.ts';
+import { everything } from '../harness/mcp.ts';
+import { startNgircd, type IrcUser, type Ngircd } from '../harness/ngircd.ts';
+import { until } from '../harness/until.ts';
+import { projectRoot } from '../harness/worker.ts';
+import { chat, cronJobs, irc as ircLoad, webhooks, type AcceptedPrompt } from './loads.ts';
+import { chatProblems, cronProblems, inboxProblems, sidecarProblems } from './proofs.ts';
+import { seeded, type Random } from './random.ts';
+import { ChaosService } from './service.ts';
+
+export interface ChaosOptions {
+  /** How long faults are injected. */
+  ms: number;
+  seed: number;
+  /** Between two faults, at random. */
+  pauseMs: [from: number, to: number];
+  say(line: string): void;
+}
+
+export interface ChaosReport {
+  problems: string[];
+  figures: Record<string, number>;
+}
+
+const SECRET = 'webhook-secret-of-the-chaos';
+const SIDECARS = ['counter', 'parent'];
+const WORKERS = ['agent', 'dashboard', 'gateway', 'cron', 'mcp'];
+/** After the last fault everything is answered within this. */
+const QUIET_MS = 120_000;
+/** One descriptor more or less is a connection that is just being made. */
+const FDS_MORE_MAX = 12;
+const RSS_MAX_MIB = 400;
+
+export async function runChaos({ ms, seed, pauseMs, say }: ChaosOptions): Promise<ChaosReport> {
+  const random = seeded(seed);
+  await using irc = await startNgircd();
+  const hookPort = await freePort();
+  using home = chaosHome(irc, hookPort);
+  const folder = join(home.root, 'last');
+  mkdirSync(folder);
+  await using service = new ChaosService(home, await freePort());
+  service.start();
+  await service.ready();
+  const alice = await irc.join('alice', '#room');
+  await cronJobs(service, 3);
+  const before = descriptorsOf(service.pid);
+  const load = new AbortController();
+  const loads = Promise.all([
+    Promise.all([chat(service, random, load.signal), chat(service, random, load.signal)]),
+    ircLoad(alice, load.signal, 400),
+    webhooks(hookPort, SECRET, load.signal, 1_500),
+  ]);
+  loads.catch(() => load.abort());
+  const faults = await injectFaults(service, random, { ms, pauseMs, say, signal: load.signal });
+  say('the faults are over; waiting for quiet');
+  load.abort();
+  const [chats, lines, hooks] = await loads;
+  await service.ready();
+  await quiet(home, alice);
+  const accepted = chats.flat();
+  const { problems, figures } = await prove(service, { alice, accepted, lines, hooks, folder, fdsBefore: before });
+  return { problems, figures: { seed, ...faults, ...figures } };
+}
+
+function chaosHome(irc: Ngircd, hookPort: number): TestHome {
+  const counter = join(projectRoot, 'test/fixtures/countsForever.ts');
+  const home = testHome({ '.env': `WEBHOOK_SECRET=${SECRET}\n` });
+  const sidecar = (...words: string[]) => ({
+    command: process.execPath,
+    args: [counter, join(home.root, 'last'), '20', ...words],
+    ready: { log: 'N0' },
+    stop_grace_seconds: 2,
+  });
+  home.write(
+    'config.yaml',
+    JSON.stringify({
+      platforms: {
+        irc: {
+          host: '127.0.0.1',
+          port: irc.port,
+          nick: 'agent',
+          channels: ['#room', '#hooks'],
+          allowed_users: ['*'],
+          require_mention: false,
+        },
+        webhook: { host: '127.0.0.1', port: hookPort, routes: { build: { prompt: 'hook {n}', deliver: 'irc:#hooks' } } },
+      },
+      mcp_servers: { everything: { command: process.execPath, args: [everything] } },
+      services: { counter: sidecar(), parent: sidecar('grandchild') },
+      supervisor: { liveness: { suspect_ms: 1_500, kill_ms: 5_000 }, restart: { base_ms: 100, max_ms: 2_000 } },
+    }),
+  );
+  // What a run leaves behind: one line with its id.
+  home.write('scripts/tick.sh', '#!/bin/sh\necho "$AGENT_EXECUTION_ID" >> "$AGENT_HOME/ticks"\n');
+  return home;
+}
+
+interface FaultOptions extends Pick<ChaosOptions, 'ms' | 'pauseMs' | 'say'> {
+  signal: AbortSignal;
+}
+
+/** Until the time is over. Answers how many of each there were. */
+async function injectFaults(
+  service: ChaosService,
+  random: Random,
+  { ms, pauseMs, say, signal }: FaultOptions,
+): Promise<Record<string, number>> {
+  const counts: Record<string, number> = { SIGKILL: 0, SIGTERM: 0, SIGSTOP: 0, supervisorFaults: 0 };
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < ms && !signal.aborted) {
+    await sleep(random.between(...pauseMs), signal).catch(() => {});
+    const slot = random.pick(['supervisor', 'supervisor', ...WORKERS, ...WORKERS, ...SIDECARS]);
+    const kind = random.pick(['SIGKILL', 'SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGSTOP'] as const);
+    // Asked to end, the service goes down in order and takes its workers along: that is no fault.
+    const name = slot === 'supervisor' && kind === 'SIGTERM' ? 'SIGKILL' : kind;
+    const target = slot === 'supervisor' ? { ...identityOf(service.pid), slot } : running(service, slot);
+    if (!target || !signalProcess(target, name)) continue;
+    counts[name]!++;
+    if (slot === 'supervisor') counts.supervisorFaults!++;
+    say(`+${((performance.now() - startedAt) / 1_000).toFixed(1)} s  ${name} to ${slot} (process ${target.pid})`);
+    if (name === 'SIGSTOP' && !WORKERS.includes(slot)) thaw(target, random.between(500, 3_000));
+    await unpark(service);
+  }
+  for (const target of processesOf(service.home)) signalProcess(target, 'SIGCONT');
+  signalProcess(identityOf(service.pid), 'SIGCONT');
+  return counts;
+}
+
+function running(service: ChaosService, slot: string): SlotProcess | undefined {
+  try {
+    return processOf(service.home, slot);
+  } catch {
+    // just not there: the next fault finds another
+    return undefined;
+  }
+}
+
+/** Nobody watches over the progress of a sidecar or of the supervisor here: it goes on by itself. */
+function thaw(target: SlotProcess, afterMs: number): void {
+  setTimeout(() => signalProcess(target, 'SIGCONT'), afterMs);
+}
+
+/** The breaker parks what dies too often; here it is meant to. */
+async function unpark(service: ChaosService): Promise<void> {
+  try {
+    const { workers } = await service.status();
+    if (workers.some(({ state }) => state === 'parked')) await service.ready(5_000);
+  } catch {
+    // the supervisor itself is away
+  }
+}
+
+/** Nothing runs, nothing waits: every open row of the stores is closed. */
+async function quiet(home: TestHome, alice: IrcUser): Promise<void> {
+  alice.say('#room', 'the end');
+  await until(
+    'every message is answered',
+    () => {
+      const db = openReadOnly(home.gatewayDb);
+      try {
+        const open = (table: string) => (db.prepare(`SELECT count(*) n FROM ${table} WHERE closed_at IS NULL`).get() as { n: number }).n;
+        return open('inbox') === 0 && open('outbox') === 0;
+      } finally {
+        db.close();
+      }
+    },
+    QUIET_MS,
+  ).catch(() => {
+    // then the proof says what is still open
+  });
+}
+
+interface Promised {
+  alice: IrcUser;
+  accepted: readonly AcceptedPrompt[];
+  lines: number;
+  hooks: number;
+  folder: string;
+  fdsBefore: number;
+}
+
+async function prove(service: ChaosService, { alice, accepted, lines, hooks, folder, fdsBefore }: Promised): Promise<ChaosReport> {
+  const { home } = service;
+  const problems = await chatProblems(service, accepted);
+  const { workers } = await service.status();
+  const fds = descriptorsOf(service.pid);
+  if (fds > fdsBefore + FDS_MORE_MAX) problems.push(`the supervisor has ${fds} descriptors, ${fdsBefore} at the beginning`);
+  const processes = [{ slot: 'supervisor', pid: service.pid as number | null }, ...workers];
+  for (const { slot, pid } of processes) {
+    const rss = pid === null ? 0 : rssMiB(pid);
+    if (rss > RSS_MAX_MIB) problems.push(`${slot} takes ${rss} MiB`);
+  }
+  const supervisorMiB = rssMiB(service.pid);
+  await service.down();
+  const orphans = await until('nothing of the home runs', () => service.processes().length === 0, 10_000).then(
+    () => [],
+    () => service.processes(),
+  );
+  problems.push(...orphans.map(({ pid, command }) => `process ${pid} is left behind: ${command}`));
+  problems.push(...inboxProblems(home, alice, { irc: lines, webhooks: hooks }));
+  const cron = cronProblems(home);
+  problems.push(...cron.problems);
+  const sidecars = sidecarProblems(home, SIDECARS, folder);
+  problems.push(...sidecars.problems);
+  return {
+    problems,
+    figures: {
+      supervisorStarts: service.starts,
+      unparked: service.unparked,
+      prompts: accepted.length,
+      ircLines: lines,
+      ircAnswers: alice.lines.length,
+      webhooks: hooks,
+      cronRuns: cron.runs,
+      sidecarLines: sidecars.lines,
+      descriptorsBefore: fdsBefore,
+      descriptorsAfter: fds,
+      supervisorMiB,
+    },
+  };
+}
+
+const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
+
+function rssMiB(pid: number): number {
+  try {
+    return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) / 1_024);
+  } catch {
+    return 0;
+  }
+}

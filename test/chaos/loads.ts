@@ -1,0 +1,106 @@
+/** What people and programs do while processes die: chat, IRC, webhooks, cron. Each keeps what it was promised. */
+import { createHmac, randomUUID } from 'node:crypto';
+import { sleep } from '../../base/time.ts';
+import { createJob } from '../../ipc/contracts/cron.ts';
+import { promptSubmit, sessionCreate, sessionResume } from '../../ipc/contracts/rpc.ts';
+import type { IrcUser } from '../harness/ngircd.ts';
+import type { Random } from './random.ts';
+import type { ChaosService } from './service.ts';
+
+/** A single call under chaos may wait for a start, a liveness kill and a start again. */
+const CALL_MS = 60_000;
+
+export interface AcceptedPrompt {
+  session: string;
+  messageId: number;
+  text: string;
+}
+
+/** A person at a terminal: a prompt, the answer, the next prompt; now and then two at once. */
+export async function chat(service: ChaosService, random: Random, signal: AbortSignal): Promise<AcceptedPrompt[]> {
+  const accepted: AcceptedPrompt[] = [];
+  const session = await service.call('agent', (link) => link.call(sessionCreate, { source: 'cli' }), CALL_MS);
+  const id = session.session_id;
+  for (let n = 1; !signal.aborted; n++) {
+    const texts = random.next() < 0.2 ? [`chat ${n}a`, `chat ${n}b`] : [random.next() < 0.3 ? 'slow: 1' : `chat ${n}`];
+    for (const text of texts) {
+      const key = randomUUID();
+      const answer = await service.call(
+        'agent',
+        (link) => link.call(promptSubmit, { session_id: id, text, idempotency_key: key }),
+        CALL_MS,
+      );
+      accepted.push({ session: id, messageId: answer.message_id, text });
+    }
+    await idle(service, id);
+  }
+  return accepted;
+}
+
+/** Until the session has nothing running and nothing queued. */
+async function idle(service: ChaosService, id: string): Promise<void> {
+  for (const deadline = performance.now() + CALL_MS; performance.now() < deadline; await sleep(30)) {
+    const snapshot = await service.call('agent', (link) => link.call(sessionResume, { session_id: id }), CALL_MS);
+    if (snapshot.status === 'idle' && snapshot.queued.length === 0) return;
+  }
+  throw new Error(`session ${id} did not come to rest within ${CALL_MS} ms`);
+}
+
+/** Numbered lines in the room. What is said while the agent is not in the room nobody hears: the inbox tells what was. */
+export async function irc(user: IrcUser, signal: AbortSignal, everyMs: number): Promise<number> {
+  let n = 0;
+  while (!signal.aborted) {
+    user.say('#room', `line ${++n}`);
+    await sleep(everyMs, signal).catch(() => {});
+  }
+  return n;
+}
+
+/** Deliveries of a build server that repeats each under its own id until it is taken. Answers how many were. */
+export async function webhooks(port: number, secret: string, signal: AbortSignal, everyMs: number): Promise<number> {
+  let taken = 0;
+  while (!signal.aborted) {
+    const body = JSON.stringify({ n: taken + 1 });
+    const headers = {
+      'content-type': 'application/json',
+      'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+      'x-github-delivery': randomUUID(),
+    };
+    for (;;) {
+      const status = await post(port, body, headers);
+      if (status === 202 || status === 200) break;
+      if (status !== undefined && status < 500 && status !== 429) throw new Error(`webhook answered ${status}`);
+      await sleep(100);
+    }
+    taken++;
+    await sleep(everyMs, signal).catch(() => {});
+  }
+  return taken;
+}
+
+async function post(port: number, body: string, headers: Record<string, string>): Promise<number | undefined> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/webhooks/build`, {
+      method: 'POST',
+      body,
+      headers,
+      signal: AbortSignal.timeout(5_000),
+    });
+    await answer.arrayBuffer();
+    return answer.status;
+  } catch {
+    // refused, cut or without an answer: sent again under the same id
+    return undefined;
+  }
+}
+
+/** A script that notes each run, and a prompt. Answers the ids of the jobs. */
+export async function cronJobs(service: ChaosService, everySeconds: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (const what of [{ script: 'tick.sh' }, { prompt: 'say: 3 words' }]) {
+    const params = { schedule: `every ${everySeconds}s`, name: `chaos ${ids.length}`, ...what };
+    const made = await service.call('cron', (link) => link.call(createJob, params), CALL_MS);
+    ids.push(made.job.id);
+  }
+  return ids;
+}
