@@ -113,6 +113,8 @@ export const limits = {
     historyPointMs: 600_000,
     /** The slope of memory is taken over the points of the last six hours. */
     leakMs: 21_600_000,
+    /** Snapshot and records are written this long after a change, once for all changes until then. */
+    writeAfterMs: 20,
     /** Receipts kept (contract §4). */
     receiptsMax: 1_000,
     /** Last lines of output kept in memory per incarnation for the report of its end. */

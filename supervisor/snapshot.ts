@@ -1,6 +1,7 @@
 /** `run/status.json` and `supervisor.status`: one composition for both, written whole at each change. */
+import { limits } from '../base/limits.ts';
 import type { Status, WorkerStatus } from '../ipc/contracts/supervisor.ts';
-import { writeJsonAtomic } from '../state/atomicFile.ts';
+import { writeFileAtomic } from '../state/atomicFile.ts';
 import type { SlotRunner } from './slotRunner.ts';
 
 /** What was last measured of a running slot. */
@@ -47,17 +48,23 @@ export function outdated(runners: Iterable<SlotRunner>, code: string): Status['p
   );
 }
 
-/** Writes at most once per turn of the loop; a full disk costs the snapshot, not the service. */
+/**
+ * Writes a moment after a change, once for all changes until then: a process that was just started gets the
+ * processor first, and 200 slots that stop at once are not 200 files. A full disk costs the snapshot, not the service.
+ */
 export function createSnapshotWriter(
   path: string,
   compose: () => Status,
   onFailure: (thrown: unknown) => void,
-): { soon(): void; now(): void } {
-  let scheduled = false;
+): { soon(): void; now(): void } & Disposable {
+  let closed = false;
+  let scheduled: NodeJS.Timeout | undefined;
   const now = () => {
-    scheduled = false;
+    clearTimeout(scheduled);
+    scheduled = undefined;
     try {
-      writeJsonAtomic(path, compose(), { durable: false });
+      // Compact: `agent status` reads it at each call.
+      writeFileAtomic(path, `${JSON.stringify(compose())}\n`, { durable: false });
     } catch (thrown) {
       onFailure(thrown);
     }
@@ -65,9 +72,11 @@ export function createSnapshotWriter(
   return {
     now,
     soon() {
-      if (scheduled) return;
-      scheduled = true;
-      setImmediate(() => scheduled && now());
+      if (!closed) scheduled ??= setTimeout(now, limits.supervisor.writeAfterMs);
+    },
+    [Symbol.dispose]() {
+      closed = true;
+      clearTimeout(scheduled);
     },
   };
 }
