@@ -26,6 +26,8 @@ export interface ChaosOptions {
   /** Between two faults, at random. */
   pauseMs: [from: number, to: number];
   say(line: string): void;
+  /** Ends the faults early; what was promised until then is proved all the same. */
+  signal?: AbortSignal;
 }
 
 export interface ChaosReport {
@@ -38,11 +40,14 @@ const SIDECARS = ['counter', 'parent'];
 const WORKERS = ['agent', 'dashboard', 'gateway', 'cron', 'mcp'];
 /** After the last fault everything is answered within this. */
 const QUIET_MS = 120_000;
+/** The gateway says a line each 0.7 s, slower than that is asked of it. */
+const IRC_MS = 1_500;
+const WEBHOOK_MS = 4_000;
 /** One descriptor more or less is a connection that is just being made. */
 const FDS_MORE_MAX = 12;
 const RSS_MAX_MIB = 400;
 
-export async function runChaos({ ms, seed, pauseMs, say }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos({ ms, seed, pauseMs, say, signal }: ChaosOptions): Promise<ChaosReport> {
   const random = seeded(seed);
   await using irc = await startNgircd();
   const hookPort = await freePort();
@@ -56,10 +61,11 @@ export async function runChaos({ ms, seed, pauseMs, say }: ChaosOptions): Promis
   await cronJobs(service, 3);
   const before = descriptorsOf(service.pid);
   const load = new AbortController();
+  signal?.addEventListener('abort', () => load.abort());
   const loads = Promise.all([
     Promise.all([chat(service, random, load.signal), chat(service, random, load.signal)]),
-    ircLoad(alice, load.signal, 400),
-    webhooks(hookPort, SECRET, load.signal, 1_500),
+    ircLoad(alice, load.signal, IRC_MS),
+    webhooks(hookPort, SECRET, load.signal, WEBHOOK_MS),
   ]);
   loads.catch(() => load.abort());
   const faults = await injectFaults(service, random, { ms, pauseMs, say, signal: load.signal });

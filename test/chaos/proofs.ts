@@ -49,12 +49,13 @@ export function inboxProblems(home: Home, user: IrcUser, sent: { irc: number; we
   const db = openReadOnly(home.gatewayDb);
   try {
     const problems: string[] = [];
-    const rows = db.prepare('SELECT id, platform, text, state, closed_at FROM inbox').all() as {
+    const rows = db.prepare('SELECT id, platform, text, state, closed_at, error FROM inbox').all() as {
       id: number;
       platform: string;
       text: string;
       state: string;
       closed_at: number | null;
+      error: string | null;
     }[];
     const open = rows.filter(({ closed_at }) => closed_at === null);
     if (open.length > 0) problems.push(`${open.length} inbox rows were never closed, first: ${JSON.stringify(open[0])}`);
@@ -76,16 +77,18 @@ export function inboxProblems(home: Home, user: IrcUser, sent: { irc: number; we
 }
 
 function lineProblems(
-  rows: readonly { platform: string; text: string }[],
-  outbox: readonly { text: string; resends: number }[],
+  rows: readonly { id: number; platform: string; text: string; state: string; error: string | null }[],
+  outbox: readonly { idempotency_key: string; resends: number }[],
   user: IrcUser,
 ): string[] {
   const problems: string[] = [];
   const heard = user.lines.map(({ message }) => message);
-  for (const text of rows.filter(({ platform }) => platform === 'irc').map((row) => row.text)) {
-    if (rows.filter((row) => row.text === text).length > 1) problems.push(`"${text}" stands twice in the inbox`);
-    const answers = outbox.filter((row) => row.text.includes(`"${text}"`));
-    if (answers.length !== 1) problems.push(`"${text}" has ${answers.length} answers in the outbox`);
+  for (const row of rows.filter(({ platform }) => platform === 'irc')) {
+    const { text } = row;
+    if (rows.filter((other) => other.text === text).length > 1) problems.push(`"${text}" stands twice in the inbox`);
+    // A turn that was cut off is answered too: by what there was of it, and that it was stopped.
+    const answers = outbox.filter(({ idempotency_key }) => idempotency_key === `inbox:${row.id}`);
+    if (answers.length !== 1) problems.push(`"${text}" has ${answers.length} answers in the outbox; its row: ${JSON.stringify(row)}`);
     const times = heard.filter((message) => message.includes(`"${text}"`)).length;
     const allowed = 1 + (answers[0]?.resends ?? 0);
     if (times > allowed) problems.push(`the answer to "${text}" was heard ${times} times`);

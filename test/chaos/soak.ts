@@ -21,7 +21,10 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 say(`seed ${seed}; ${values.minutes} min of chaos; ${Number(values.steps).toLocaleString('en')} steps of the simulator`);
 const simulated = Number(values.steps) > 0 ? simulate() : true;
+const early = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => early.abort());
 const { problems, figures } = await runChaos({
+  signal: early.signal,
   ms: Number(values.minutes) * 60_000,
   seed,
   pauseMs: [1_500, 5_000],
