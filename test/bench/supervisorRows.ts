@@ -38,7 +38,7 @@ export async function kills(peers: readonly Peer[], field: Field, kind: WorkerKi
     await trial.allReady(SLOTS);
     trials.push(trial);
   }
-  const figures = new Map(peers.map((peer) => [peer, { first: [], later: [] } as Kills]));
+  const figures = new Map<Peer, Kills>(peers.map((peer) => [peer, { first: [], later: [] }]));
   for (let round = 0; round < 5; round++) {
     await sleep(2 * PROVED_MS);
     for (const [slot, name] of names(SLOTS).entries()) {

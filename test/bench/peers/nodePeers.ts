@@ -107,7 +107,7 @@ export function pm2(program: string, missing?: string): Peer {
         pid: await pidFrom(join(folder, 'pm2/pm2.pid')),
         env,
         status: [process.execPath, program, 'jlist'],
-        logs: (name) => filesOf(folder, (file) => file.startsWith(`${name}`) && file.endsWith('.log')),
+        logs: (name) => filesOf(folder, (file) => file.startsWith(name) && file.endsWith('.log')),
         stop: async () => void (await runQuietly([process.execPath, program, 'kill'], env)),
       };
     },
