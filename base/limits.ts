@@ -113,7 +113,7 @@ export const limits = {
     historyPointMs: 600_000,
     /** The slope of memory is taken over the points of the last six hours. */
     leakMs: 21_600_000,
-    /** Snapshot and records are written this long after a change, once for all changes until then. */
+    /** Snapshot and black box are written this long after a change, once for all changes until then: a replacement that was just started gets the processor first. */
     writeAfterMs: 20,
     /** Receipts kept (contract §4). */
     receiptsMax: 1_000,

@@ -3,6 +3,7 @@
  * and those that are on their way out. Carries out what the table decides and tells what became of it.
  */
 import { limits } from '../base/limits.ts';
+import { sleep } from '../base/time.ts';
 import type { Logger } from '../base/log.ts';
 import { activate } from '../ipc/contracts/supervisor.ts';
 import { Incarnation, type EndWatch, type ExitFacts, type IncarnationRecord, type StopFacts, type StopLimits } from './incarnation.ts';
@@ -103,6 +104,8 @@ export class SlotProcesses {
   async proveGone(): Promise<void> {
     const { serving } = this;
     await this.#gone(serving ? await serving.killGroup() : true);
+    // A replacement that was just started gets the processor first.
+    await sleep(limits.supervisor.writeAfterMs);
     if (serving && !(await serving.killStrays())) {
       const { slot } = this.#host.spec();
       this.#host.log.error(`a process that ${slot} started survives SIGKILL`, { worker: slot, mark: serving.record.mark });

@@ -69,6 +69,8 @@ export class SlotRunner {
   /** What the successor said of itself. */
   #successorFacts: Record<string, unknown> = {};
   #readyWaiters = new Set<Deferred<void>>();
+  /** What is known of the last abnormal end, about to be written. */
+  #unkept: (() => void) | undefined;
 
   constructor(spec: SlotSpec, desired: Slot['desired'], policy: RestartPolicy, host: SlotHost) {
     this.spec = spec;
@@ -281,6 +283,7 @@ export class SlotRunner {
   /** Lets go without touching the process: the next supervisor takes it over. */
   release(): void {
     this.#cancelTimer?.();
+    this.#keepNow();
     this.#processes.release();
   }
 
@@ -402,8 +405,17 @@ export class SlotRunner {
     const { signature } = report.last_exit;
     const keep = planned ? undefined : this.#abnormal(report, incarnation);
     this.#feed({ type: 'ended', end: { atMs, livedMs, readyMs, code: facts.code, signature, permanent: report.permanent } });
-    // The replacement does not wait for a disk.
-    if (keep) setImmediate(keep);
+    if (!keep) return;
+    // The replacement waits neither for a disk nor for the processor.
+    this.#keepNow();
+    this.#unkept = keep;
+    setTimeout(() => this.#keepNow(), limits.supervisor.writeAfterMs);
+  }
+
+  #keepNow(): void {
+    const keep = this.#unkept;
+    this.#unkept = undefined;
+    keep?.();
   }
 
   /** Counts it, and answers how to keep what is known of it. */
