@@ -5,7 +5,7 @@
  * `--rows PART,…`, `--quick`, `--json`.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,7 +16,7 @@ import { runit, s6, supervisord } from './peers/debianPeers.ts';
 import { bareNode, ours, pm2 } from './peers/nodePeers.ts';
 import type { Peer } from './peers/peer.ts';
 import { capture, grandchild, idle, kills, startAndStop, statusCommand, supervisorKilled, type Succession } from './supervisorRows.ts';
-import { compileWorker, type Field } from './trial.ts';
+import { compileWorker, sweep, type Field } from './trial.ts';
 
 const { values } = parseArgs({
   options: {
@@ -44,6 +44,7 @@ interface Row {
 const table: Row[] = [];
 
 const root = mkdtempSync(join(tmpdir(), 'agent-bench-'));
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => void sweep(root).then(() => process.exit(1)));
 try {
   const field: Field = { place: root, program: compileWorker(root) };
   const peers = (await allPeers()).filter(({ name }) => !values.only || values.only.split(',').includes(name));
@@ -54,7 +55,7 @@ try {
   );
   print(peers);
 } finally {
-  rmSync(root, { recursive: true, force: true });
+  await sweep(root);
 }
 
 async function allPeers(): Promise<Peer[]> {

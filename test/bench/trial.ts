@@ -131,14 +131,19 @@ export class Trial implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (let round = 0; round < 100; round++) {
-      const left = belongingTo(this.folder);
-      if (left.length === 0) break;
-      for (const pid of left) kill(pid);
-      await sleep(20);
-    }
-    rmSync(this.folder, { recursive: true, force: true });
+    await sweep(this.folder);
   }
+}
+
+/** Ends everything that was started for a folder, then removes it. */
+export async function sweep(folder: string): Promise<void> {
+  for (let round = 0; round < 100; round++) {
+    const left = belongingTo(folder);
+    if (left.length === 0) break;
+    for (const pid of left) kill(pid);
+    await sleep(20);
+  }
+  rmSync(folder, { recursive: true, force: true });
 }
 
 function kill(pid: number): void {
