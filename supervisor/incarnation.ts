@@ -104,10 +104,15 @@ export class Incarnation {
   readonly #oomKillsBefore: number | null;
   readonly #trees: Trees;
   #stopping: Promise<StopFacts> | undefined;
+  #hasEnded = false;
 
   private constructor({ record, exited, adopted, trees, cgroup }: IncarnationParts) {
     this.record = record;
     this.exited = exited;
+    const ended = () => {
+      this.#hasEnded = true;
+    };
+    exited.then(ended, ended);
     this.adopted = adopted;
     this.cgroup = cgroup;
     this.#oomKillsBefore = cgroup?.oomKills ?? null;
@@ -230,7 +235,8 @@ export class Incarnation {
 
   async #killProcessGroup(): Promise<boolean> {
     const deadline = performance.now() + limits.worker.killMs;
-    for (let pauseMs = 1; groupIsOurs(this.record) && groupAlive(this.pid); pauseMs = Math.min(pauseMs * 2, 50)) {
+    // The group first: when nothing of it is left, whose number it was is no question.
+    for (let pauseMs = 1; this.pid > 1 && groupAlive(this.pid) && groupIsOurs(this.record); pauseMs = Math.min(pauseMs * 2, 50)) {
       if (performance.now() > deadline) return false;
       try {
         process.kill(-this.pid, 'SIGKILL');
@@ -244,7 +250,9 @@ export class Incarnation {
 
   /** Sends to the main process only if it still is the one on record. */
   #signal(name: NodeJS.Signals): boolean {
-    if (!isSameProcess(this.record)) return false;
+    // A child of ours keeps its number until its end was seen here.
+    const isOurs = this.adopted ? isSameProcess(this.record) : !this.#hasEnded && this.pid > 0;
+    if (!isOurs) return false;
     try {
       return process.kill(this.pid, name);
     } catch {
@@ -263,7 +271,6 @@ function listenEnv(listeners: readonly { name: string }[]): Record<string, strin
  * means the group is gone and the number was given to a stranger.
  */
 function groupIsOurs(record: ProcessIdentity): boolean {
-  if (record.pid <= 1) return false;
   const startTime = startTimeOf(record.pid);
   return startTime === undefined || startTime === record.start_time;
 }

@@ -74,7 +74,7 @@ export class Settings {
 
   #remember(log: Logger): void {
     try {
-      rememberGood(this.#home);
+      rememberGood(this.#home, this.#loaded);
     } catch (thrown) {
       log.warn('the good configuration could not be kept', errorFields(thrown));
     }

@@ -388,6 +388,8 @@ export class SlotRunner {
     const served = phase === 'ready' || phase === 'relieving' || phase === 'retiring';
     const readyMs = served ? this.#host.clock.now() - this.sinceMs : undefined;
     const planned = phase === 'draining' || (facts.code === 0 && (this.desired === 'demand' || this.spec.restart !== 'always'));
+    const end = { atMs, livedMs, readyMs, code: facts.code };
+    if (planned) return this.#feed({ type: 'ended', end: { ...end, signature: 'planned', permanent: false } });
     const asked = this.#pending;
     const report = reportEnd({
       slot: this.spec.slot,
@@ -399,13 +401,11 @@ export class SlotRunner {
       activeWork: incarnation.activeWork,
       killedFor: this.#killedFor,
       askedBy: asked && `${asked.action} by ${asked.actor}`,
-      memory: planned ? undefined : memoryAtEnd(incarnation.oomKills, this.#host.samples(this.spec.slot).at(-1), this.spec.memoryHardBytes),
+      memory: memoryAtEnd(incarnation.oomKills, this.#host.samples(this.spec.slot).at(-1), this.spec.memoryHardBytes),
       tail: this.tail().map((line) => this.#host.redact(line)),
     });
-    const { signature } = report.last_exit;
-    const keep = planned ? undefined : this.#abnormal(report, incarnation);
-    this.#feed({ type: 'ended', end: { atMs, livedMs, readyMs, code: facts.code, signature, permanent: report.permanent } });
-    if (!keep) return;
+    const keep = this.#abnormal(report, incarnation);
+    this.#feed({ type: 'ended', end: { ...end, signature: report.last_exit.signature, permanent: report.permanent } });
     // The replacement waits neither for a disk nor for the processor.
     this.#keepNow();
     this.#unkept = keep;

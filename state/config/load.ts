@@ -8,6 +8,8 @@ import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import type { Home, ProfilePaths } from '../home.ts';
+import { release } from '../release.ts';
+import { keepParsed, readParsed } from './parsedConfig.ts';
 import { Config, reservedKeys } from './schema.ts';
 
 export interface ConfigProblem {
@@ -27,12 +29,16 @@ export interface LoadedConfig {
   problem?: ConfigProblem;
   /** Keys this version does not know. */
   unknown: string[];
+  /** What the file said when this was made from it. */
+  text?: string;
 }
 
 /** The configuration in force. Never throws: an unusable file is reported in `problem` and the last good one is used. */
 export function loadConfig(home: Home, profile: ProfilePaths = home): LoadedConfig {
   try {
-    return parseConfigText(readText(profile.config), profile.config);
+    const text = readText(profile.config);
+    const known = profile.dir === home.root ? readParsed(parsedPath(home), text, release()) : undefined;
+    return { ...(known ?? parseConfigText(text, profile.config)), text };
   } catch (thrown) {
     const problem = problemOf(thrown, profile.config);
     return { ...lastGood(home, profile), problem };
@@ -149,11 +155,15 @@ export function readText(path: string): string {
 }
 
 /** Keeps a valid config.yaml as the one to fall back to. Called by the supervisor alone. */
-export function rememberGood(home: Home): void {
-  const text = readText(home.config);
+export function rememberGood(home: Home, loaded: LoadedConfig): void {
+  const { text, config, unknown } = loaded;
+  if (text === undefined) return;
+  keepParsed(parsedPath(home), text, release(), { config, unknown });
   if (existsSync(home.run.goodConfig) && readFileSync(home.run.goodConfig, 'utf8') === text) return;
   writeFileAtomic(home.run.goodConfig, text, { durable: false });
 }
+
+const parsedPath = (home: Home): string => `${home.run.goodConfig}.json`;
 
 function lastGood(home: Home, profile: ProfilePaths): LoadedConfig {
   try {

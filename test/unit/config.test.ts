@@ -83,7 +83,7 @@ t.test('empty files and empty sections are fine; unknown keys are kept and named
 t.test('a file that cannot be used leaves the last good one in force', async (t) => {
   using home = testHome({ 'config.yaml': 'dashboard: { port: 1 }\n' });
   t.same(loadConfig(home).config.dashboard, { port: 1 });
-  rememberGood(home);
+  rememberGood(home, loadConfig(home));
   home.write('config.yaml', 'dashboard: { port: high }\n');
   t.match(loadConfig(home), { config: { dashboard: { port: 1 } }, problem: { line: 1, key: 'dashboard.port', path: home.config } });
   home.write('config.yaml', `# ${'x'.repeat(limits.state.configMaxBytes)}\n`);
@@ -94,7 +94,7 @@ t.test('a file that cannot be used leaves the last good one in force', async (t)
 
 t.test('no file is an empty one; a directory in its place is a problem, not a crash', async (t) => {
   using home = testHome();
-  t.same(loadConfig(home), { config: {}, unknown: [] });
+  t.same(loadConfig(home), { config: {}, unknown: [], text: '' });
   mkdirSync(home.config);
   t.match(loadConfig(home), { config: {}, problem: { message: /EISDIR/, fix: /permissions/ } });
 });
