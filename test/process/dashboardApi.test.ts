@@ -40,10 +40,10 @@ t.test(
       { state: 'ready' },
     );
 
-    const history = (await until('memory was measured', async () => {
+    const history = await until<{ samples: object[] } | false>('memory was measured', async () => {
       const answer = (await (await call('/api/workers/agent/resources?since_ms=600000')).json()) as { samples: object[] };
       return answer.samples.length > 0 && answer;
-    })) as { samples: object[] };
+    });
     t.match(history.samples[0], { at: String, rss_bytes: Number, cpu_percent: Number });
     t.equal((await call('/api/workers/nobody/resources')).status, 404);
     t.equal((await call('/api/workers/agent/resources?since_ms=soon')).status, 422);
