@@ -2,7 +2,7 @@
  * A cgroup per incarnation, where the supervisor was given a place in cgroup v2 that it may write
  * (`Delegate=yes`, a user's own systemd): one write kills everything in it, whatever session it has,
  * and one line proves that nothing is left. Feature-tested, optional, never fatal. The supervisor does
- * not move itself: ADR 0024.
+ * not move itself: ADR 0022.
  */
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFile, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * Where the main loop of a worker stands, asked of Node's own watchdog thread: SIGUSR1 makes it open a
  * debugger on a free port of 127.0.0.1, even while JavaScript never comes back to its events. The address
- * holds a random id that is said on the worker's stderr alone. Costs a healthy worker nothing (ADR 0023).
+ * holds a random id that is said on the worker's stderr alone. Costs a healthy worker nothing (ADR 0021).
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type WebSocketClient from 'ws';
