@@ -17,7 +17,8 @@ export function sidecarSpecs(home: Home, config: Config): SlotSpec[] {
   const entries = Object.entries(config.services ?? {}).slice(0, limits.sidecar.max);
   if (entries.length === 0) return [];
   const secrets = secretsOf(home);
-  return entries.map(([slot, settings]) => sidecarSpec(home, slot, settings, secrets));
+  const common = filterEnv(process.env, commonEnv);
+  return entries.map(([slot, settings]) => sidecarSpec({ home, secrets, common }, slot, settings));
 }
 
 /** An unreadable `.env` is told by the supervisor; it must not keep everything else from running. */
@@ -29,7 +30,14 @@ function secretsOf(home: Home): Pick<Secrets, 'get'> {
   }
 }
 
-function sidecarSpec(home: Home, slot: string, settings: SidecarConfig, secrets: Pick<Secrets, 'get'>): SlotSpec {
+interface Parts {
+  home: Home;
+  secrets: Pick<Secrets, 'get'>;
+  /** What every one of them may see of our environment. */
+  common: Record<string, string>;
+}
+
+function sidecarSpec({ home, secrets, common }: Parts, slot: string, settings: SidecarConfig): SlotSpec {
   const cwd = settings.cwd ? expanded(settings.cwd, home.root) : home.root;
   const own = Object.fromEntries(Object.entries(settings.env ?? {}).map(([name, value]) => [name, interpolate(value, secrets)]));
   const command = settings.command.startsWith('~') || settings.command.includes('/') ? expanded(settings.command, cwd) : settings.command;
@@ -40,7 +48,7 @@ function sidecarSpec(home: Home, slot: string, settings: SidecarConfig, secrets:
     start: settings.enabled === false ? 'manual' : 'boot',
     command: [command, ...(settings.args ?? [])],
     cwd,
-    env: { ...filterEnv(process.env, commonEnv), ...own },
+    env: { ...common, ...own },
     logFile: logPath(home, slot),
     errorsFile: logPath(home, 'errors'),
     startupMs: ms(settings.start_timeout_seconds) ?? limits.sidecar.startupMs,
