@@ -56,9 +56,12 @@ set -e
 base=$1
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$base"
-mkdir "$base/up" "$base/work" "$base/root"
+mkdir "$base/up" "$base/work" "$base/root" "$base/up2" "$base/work2"
 root=$base/root
 mount -t overlay overlay -o "lowerdir=/,upperdir=$base/up,workdir=$base/work" "$root"
+# The checkout may stand where systemd puts a fresh file system (/tmp, /run): it gets a place of its own.
+mkdir -p "$root$3"
+mount -t overlay overlay -o "lowerdir=$2,upperdir=$base/up2,workdir=$base/work2" "$root$3"
 mount -t proc proc "$root/proc"
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"
@@ -81,19 +84,19 @@ const NAMESPACES = ['--pid', '--fork', '--kill-child=KILL', '--mount', '--uts', 
 export async function startSystemd(): Promise<Systemd> {
   const base = mkdtempSync(join(tmpdir(), 'agent-systemd-'));
   // It dies with this process, whatever ends this.
-  const outer = spawn('setpriv', ['--pdeathsig=KILL', 'unshare', ...NAMESPACES, 'sh', '-c', BOOT, 'boot', base], {
+  const outer = spawn('setpriv', ['--pdeathsig=KILL', 'unshare', ...NAMESPACES, 'sh', '-c', BOOT, 'boot', base, projectRoot, PROJECT], {
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
   });
   let said = '';
   outer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const ended = new Promise<void>((resolve) => outer.once('exit', () => resolve()));
-  const inside = () => Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, 'utf8').trim().split(' ')[0]);
+  const processOne = () => Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, 'utf8').trim().split(' ')[0]);
 
   const runIn = async (command: readonly string[], env: Record<string, string>): Promise<Ran> => {
     const words = [
       '-t',
-      String(inside()),
+      String(processOne()),
       '-a',
       '-r',
       '-w',
@@ -137,7 +140,7 @@ export async function startSystemd(): Promise<Systemd> {
       await ended;
     },
     async powerOff() {
-      if (outer.exitCode === null && outer.signalCode === null) process.kill(inside(), 'SIGKILL');
+      if (outer.exitCode === null && outer.signalCode === null) process.kill(processOne(), 'SIGKILL');
       await ended;
     },
     async [Symbol.asyncDispose]() {
@@ -160,5 +163,11 @@ export async function startSystemd(): Promise<Systemd> {
 
 const PATHS = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
+/** Where the checkout stands in there. */
+const PROJECT = '/opt/agent-under-test';
+
+/** A path of the checkout as it is in there. */
+const inside = (path: string): string => (path.startsWith(`${projectRoot}/`) ? PROJECT + path.slice(projectRoot.length) : path);
+
 /** `agent …` from this checkout, on this very Node. */
-export const agentWords = (...args: string[]): string[] => [process.execPath, join(projectRoot, 'bin', 'main.ts'), ...args];
+export const agentWords = (...args: string[]): string[] => [inside(process.execPath), join(PROJECT, 'bin', 'main.ts'), ...args];

@@ -1,6 +1,6 @@
 /** `agent status --watch` in a real terminal: live, without a call to anybody, and the terminal given back. */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import t from 'tap';
 import type { Status } from '../../ipc/contracts/supervisor.ts';
 import { writeJsonAtomic } from '../../state/atomicFile.ts';
@@ -8,6 +8,7 @@ import { identityOf } from '../../state/processIdentity.ts';
 import { engagePause } from '../../state/pause.ts';
 import { testHome } from '../harness/home.ts';
 import { openTerminal } from '../harness/tmux.ts';
+import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 
 function statusOf(pid: number, home: string, state: 'ready' | 'backoff'): Status {
@@ -59,5 +60,9 @@ t.test('lesson 40: the live table follows the snapshot of a supervisor that stan
   await terminal.press('q');
   const screen = await terminal.shows('left with 1');
   t.notMatch(screen, /q or ctrl-C ends/, 'the screen from before is back');
-  t.equal(readFileSync(`${home.root}/after`, 'utf8'), readFileSync(`${home.root}/before`, 'utf8'), 'echo and line mode are as they were');
+  const after = await until(
+    'the shell has asked again',
+    () => existsSync(`${home.root}/after`) && readFileSync(`${home.root}/after`, 'utf8'),
+  );
+  t.equal(after, readFileSync(`${home.root}/before`, 'utf8'), 'echo and line mode are as they were');
 });
