@@ -1,5 +1,5 @@
 /**
- * The workers of the house, as data. `bin/supervise.ts` hands this to the supervisor, which knows no
+ * The workers of the house, as data. `bin/agentd.ts` hands this to the supervisor, which knows no
  * service by itself. Adding a worker = a folder with `main.ts` and a row here.
  */
 import { limits } from '../base/limits.ts';

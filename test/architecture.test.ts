@@ -57,7 +57,7 @@ const exceptions: Record<string, readonly string[]> = {
   // The engine is a library; its worker is the one that fills its ports.
   'services/agent': ['agent'],
   // The supervisor knows no service: its entry hands it the manifest.
-  'bin/supervise.ts': ['supervisor'],
+  'bin/agentd.ts': ['supervisor'],
   'bin/slotSpecs.ts': ['supervisor/spec.ts'],
   'bin/sidecarSpecs.ts': ['supervisor/spec.ts'],
 };

@@ -89,7 +89,7 @@ function report(home: Home, status: Status, input: Input): number {
 }
 
 async function foreground(home: Home, options: LaunchOptions, input: Input): Promise<number> {
-  const { runSupervisor } = await import('../supervise.ts');
+  const { runSupervisor } = await import('../agentd.ts');
   process.title = 'agent-supervisor';
   const supervisor = await runSupervisor(options).catch((thrown: unknown) => {
     if (isAgentError(thrown) && thrown.code === 'ALREADY_RUNNING') return undefined;
