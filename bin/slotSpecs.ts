@@ -79,12 +79,19 @@ function slotSpec(home: Home, config: Config, options: RunOptions, worker: Worke
   };
 }
 
-/** Addresses that the supervisor holds over restarts; names are looked up only by the worker itself. */
-function listenersOf({ slot }: WorkerManifest, config: Config, options: RunOptions): ListenerSpec[] {
-  if (slot === 'dashboard') {
+/** An address that cannot be read concerns the dashboard alone: it refuses it and says why. */
+function dashboardListener(config: Config, options: RunOptions): ListenerSpec[] {
+  try {
     const { host, port } = dashboardAddress(config, { ...process.env, ...dashboardEnv(options) });
     return isIP(host) ? [{ name: 'http', host, port }] : [];
+  } catch {
+    return [];
   }
+}
+
+/** Addresses that the supervisor holds over restarts; names are looked up only by the worker itself. */
+function listenersOf({ slot }: WorkerManifest, config: Config, options: RunOptions): ListenerSpec[] {
+  if (slot === 'dashboard') return dashboardListener(config, options);
   const webhook = slot === 'gateway' ? config.platforms?.webhook : undefined;
   if (!webhook || webhook.enabled === false) return [];
   const { host = limits.gateway.webhookHost, port = limits.gateway.webhookPort } = webhook;

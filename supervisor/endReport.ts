@@ -3,26 +3,16 @@
  * causes, this puts the sentence together. What is kept of it on disk is in `blackBox.ts`.
  */
 import { formatDuration } from '../base/time.ts';
-import type { LastExit } from '../ipc/contracts/supervisor.ts';
+import type { BlackBox } from '../ipc/contracts/blackBox.ts';
 import { explain, type MemoryAtEnd } from './causes.ts';
 import type { ExitFacts } from './incarnation.ts';
 import { isDebuggerTalk } from './mainStack.ts';
 
-export interface EndReport {
-  slot: string;
-  pid: number;
-  last_exit: LastExit;
-  /** What to do, where it is known. */
-  fix: string | null;
-  /** A restart cannot help. */
-  permanent: boolean;
-  lived_ms: number;
-  ready_ms: number | null;
-  /** Work in flight at the last sign of life. */
-  active_work: number;
-  /** Last lines it printed, redacted. */
-  tail: string[];
-}
+/** The part of a black box that the table, `status` and the log need at once. */
+export type EndReport = Pick<
+  BlackBox,
+  'slot' | 'pid' | 'last_exit' | 'fix' | 'permanent' | 'lived_ms' | 'ready_ms' | 'active_work' | 'tail'
+>;
 
 export interface EndFacts {
   slot: string;

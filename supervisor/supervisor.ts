@@ -290,7 +290,13 @@ export class Supervisor {
 
   /** A watcher is a hint and may miss something: what the files are now decides. */
   #look(): void {
-    if (this.#settings.isStale()) this.reload();
+    try {
+      if (this.#settings.isStale()) this.reload();
+      this.#problems.delete('settings');
+    } catch (thrown) {
+      // Nobody's settings may end the process that keeps everything else alive.
+      this.#problems.set('settings', `the settings cannot be read: ${messageOf(thrown)}`, `check the rights of ${this.home.root}`);
+    }
     const paused = stampOf([this.home.estop]);
     if (paused !== this.#pauseStamp) this.#snapshot.soon();
     this.#pauseStamp = paused;

@@ -1,5 +1,5 @@
 /** Programs of the user's as slots: `services:` of config.yaml, from start to reload (contract §12). */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
@@ -198,4 +198,22 @@ t.test('a port that a stranger holds is no listener of ours', async (t) => {
   await service.ready('waits');
   await until('it has printed', () => slotOf(service, 'waits').tail().length > 0);
   t.strictSame(slotOf(service, 'waits').tail(), ['listen=.'], 'the worker binds by itself and says who holds it');
+});
+
+t.test('settings that cannot even be listed are told, and end nothing', async (t) => {
+  using home = testHome();
+  configure(home, { one: shell('exec sleep 1000') });
+  await using service = await supervise(home);
+  await service.ready('one');
+  const pid = service.pid('one');
+  // A file where a folder of profiles belongs.
+  home.write('profiles', 'not a folder');
+  configure(home, { one: shell('exec sleep 1000'), two: shell('exec sleep 1000') });
+  await until('the problem shows', () => service.supervisor.status().problems.length > 0);
+  t.match(service.supervisor.status().problems, [{ what: /the settings cannot be read: .*profiles/ }]);
+  rmSync(join(home.root, 'profiles'));
+  configure(home, { one: shell('exec sleep 1000'), two: shell('exec sleep 1001') });
+  await until('it is taken over', () => service.supervisor.slots.get('two')?.state === 'ready');
+  await until('the problem is gone', () => service.supervisor.status().problems.length === 0);
+  t.equal(service.pid('one'), pid);
 });
