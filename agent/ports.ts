@@ -13,8 +13,18 @@ export interface ToolCall {
   args: unknown;
 }
 
+/** A file that goes with a prompt. `read` gives the bytes of an image. */
+export interface PromptFile {
+  kind: 'image' | 'file';
+  name: string;
+  mediaType: string;
+  path: string;
+}
+
 export type ModelMessage =
-  | { role: 'user'; content: string }
+  | { role: 'user'; content: string; files?: readonly PromptFile[] | undefined }
+  /** Stands for earlier messages that were compressed; told apart from what anybody said. */
+  | { role: 'summary'; content: string }
   | { role: 'assistant'; content: string; toolCalls: ToolCall[] }
   | { role: 'tool'; toolCallId: string; toolName: string; content: string; isError: boolean };
 
@@ -26,10 +36,15 @@ export interface ToolSpec {
   parameters: Record<string, unknown>;
 }
 
-/** Tokens of one or more model calls. */
+/** Tokens of one or more model calls. `input` includes what was read from the provider's cache. */
 export interface Usage {
   input: number;
   output: number;
+  reasoning?: number | undefined;
+  cacheRead?: number | undefined;
+  cacheWrite?: number | undefined;
+  /** US dollars; undefined = no price is known. */
+  costUsd?: number | undefined;
 }
 
 export type StopReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'other';
@@ -37,9 +52,13 @@ export type StopReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | '
 export type ModelChunk =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string }
+  /** The model has begun to write the arguments of a call. */
+  | { type: 'toolStart'; name: string }
   | { type: 'toolCall'; call: ToolCall }
   /** The provider is asked again; nothing had been received. */
   | { type: 'retry'; attempt: number; waitMs: number; reason: string }
+  /** Another key, provider or model of the chain takes over; nothing had been received. */
+  | { type: 'fallback'; provider: string; model: string; reason: string }
   /** Always the last. */
   | { type: 'finish'; reason: StopReason; usage: Usage | null };
 
@@ -49,6 +68,12 @@ export interface ModelRequest {
   tools: readonly ToolSpec[];
   signal: AbortSignal;
   reasoningEffort?: string | undefined;
+  /** Asks for the provider's fast tier. */
+  fast?: boolean | undefined;
+  /** Stable name of the conversation, for providers that route by it to their cache. */
+  cacheKey?: string | undefined;
+  /** Called once when the request of the first try leaves, for measurements. */
+  onSent?: (() => void) | undefined;
 }
 
 /** Errors of a stream: PROVIDER_FAILED before anything was received, PROVIDER_CUT after; the signal's reason when it aborts. */
@@ -57,6 +82,11 @@ export interface Model {
   id: string;
   /** The rehearsal model: no intelligence, its commands are the user's own words. */
   scripted: boolean;
+  /** Tokens of its window; null = unknown. */
+  contextWindow: number | null;
+  vision: boolean;
+  /** The level it would be sent for one asked for: clamped to what it has. */
+  effortFor(level: string | undefined): string | undefined;
   stream(request: ModelRequest): AsyncIterable<ModelChunk>;
 }
 
@@ -77,11 +107,40 @@ export interface ToolRun {
   progress(preview: string): void;
 }
 
+/** What is dangerous about a call, found on its parsed arguments; nobody decides on a substring. */
+export interface Danger {
+  /** What would run, as the owner reads it. Redacted before it leaves. */
+  command: string;
+  /** One sentence each. */
+  reasons: readonly string[];
+  /** Never allowed, whatever the mode: `reasons` say why. */
+  blocked?: boolean;
+  /** What `session` and `always` would allow from then on; undefined = only this once. */
+  rule?: string;
+}
+
+/** Who decides on dangerous calls, and who answers questions. Both wait for a person, within limits. */
+export interface Owner {
+  /** `undefined` = go ahead; otherwise the result that the model reads instead. */
+  permit(call: ToolCall, danger: Danger, run: ToolRun): Promise<ToolResult | undefined>;
+  /** By `qid`; null = not answered; undefined = declined, or nobody can be asked here. */
+  clarify(questions: readonly Question[], run: ToolRun): Promise<Record<string, string | null> | undefined>;
+}
+
+export interface Question {
+  qid: string;
+  question: string;
+  choices?: readonly string[] | undefined;
+  multiSelect?: boolean | undefined;
+}
+
 /** Never throws for a bad call: an unknown name, a refusal or wrong arguments come back as an error result. */
 export interface Tools {
   specs: readonly ToolSpec[];
   /** False for the tools that the deadline guard does not apply to. */
   guarded(name: string): boolean;
+  /** True for tools whose calls may run beside others of the same answer: they only read. */
+  parallel(name: string): boolean;
   run(call: ToolCall, run: ToolRun): Promise<ToolResult>;
 }
 
@@ -105,6 +164,16 @@ export interface Transcript {
   /** Said before the first tool of the turn starts: from then on the turn must not be repeated by itself. */
   toolsStarting(): void;
   addToolResult(call: ToolCall, result: ToolResult): void;
+  /** Texts of the user that are to reach the running turn; each is given once, and stands in the transcript from then on. */
+  takeSteer(): string[];
+}
+
+/** Makes room in a long conversation. Nothing is lost: rows that a summary replaces stay readable. */
+export interface Compressor {
+  /** The next prompt would be over the threshold. `lastInput`: tokens the provider counted last, null = none yet. */
+  due(messages: readonly ModelMessage[], lastInput: number | null): boolean;
+  /** The messages of the turn from now on; null = it could not be made smaller. Not interruptible; paired `compacting` events. */
+  compress(reason: 'threshold' | 'overflow'): Promise<ModelMessage[] | null>;
 }
 
 /** Types and payloads of the gateway RPC (contract §8). */
@@ -149,6 +218,84 @@ export interface CronJobs {
 export interface ForeignTools {
   list(signal: AbortSignal): Promise<(ToolSpec & { server: string })[]>;
   call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** Full text over earlier conversations. */
+export interface SessionSearch {
+  search(query: string, options: { limit: number; excludeSession?: string | undefined }): SearchHit[];
+  /** Messages around one, oldest first. */
+  around(messageId: number, radius: number): { role: string; text: string; at: string }[];
+}
+
+export interface SearchHit {
+  sessionId: string;
+  title: string | null;
+  messageId: number;
+  role: string;
+  snippet: string;
+  at: string;
+}
+
+export interface TodoItem {
+  id: string;
+  content: string;
+  status: 'pending' | 'in_progress' | 'completed' | 'cancelled';
+  parent?: string | undefined;
+}
+
+/** The todo list of the session. */
+export interface PlanStore {
+  read(): TodoItem[];
+  /** Durable and announced when it returns. */
+  write(todos: TodoItem[]): void;
+}
+
+/** A message to a chat, through the gateway's outbox. Errors: UNKNOWN_TARGET, PEER_UNREACHABLE. */
+export interface MessageSender {
+  send(message: { to: string; text: string; key: string }, signal: AbortSignal): Promise<{ id: string; state: string }>;
+}
+
+export interface Delegation {
+  goal: string;
+  context?: string | undefined;
+  toolsets?: readonly string[] | undefined;
+}
+
+/** Runs a piece of work in a hidden session of its own. Never throws for a failed child: its status says so. */
+export interface Delegator {
+  run(
+    task: Delegation,
+    run: ToolRun & { index: number; count: number },
+  ): Promise<{ status: 'complete' | 'interrupted' | 'error' | 'timeout'; summary: string; sessionId: string; modelCalls: number }>;
+}
+
+export interface WebHit {
+  title: string;
+  url: string;
+  snippet: string;
+}
+
+/** Errors: WEB_REFUSED for an address that is not public, WEB_FAILED. */
+export interface Web {
+  /** Null = no search service is configured. */
+  search: ((query: string, limit: number, signal: AbortSignal) => Promise<WebHit[]>) | null;
+  fetch(url: string, signal: AbortSignal): Promise<{ url: string; mediaType: string; body: Uint8Array; truncated: boolean }>;
+}
+
+/** A skill as the index and `skill_view` give it (interface spec, Other resources). */
+export interface Skill {
+  name: string;
+  description: string;
+  category: string;
+  /** Folder with SKILL.md. */
+  path: string;
+}
+
+export interface Skills {
+  /** Those offered to this session. */
+  list(): readonly Skill[];
+  /** Text of SKILL.md, or of a file below the folder, and the names of the others. Errors: NOT_FOUND, BAD_REQUEST. */
+  view(name: string, file?: string): { text: string; files: string[] };
 }
 
 /** Told of each process group a tool starts, so that a crash of the host cannot leave one behind. */

@@ -7,10 +7,12 @@ import { uuid } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import * as rpc from '../ipc/contracts/rpc.ts';
+import { event, type EventParams, type EventPayloads } from '../ipc/contracts/rpcEvents.ts';
+import { event, type EventParams, type EventPayloads } from '../ipc/contracts/rpcEvents.ts';
 import { onNotice, type Link, type NoticeHandler } from '../ipc/link.ts';
 import type { ResultOf } from '../ipc/method.ts';
 
-type Payloads = rpc.EventPayloads;
+type Payloads = EventPayloads;
 
 /** What a surface draws: the worker's events, and the state of the connection. */
 export type ChatEvent =
@@ -46,7 +48,7 @@ export class Conversation implements Disposable {
   #lastSeq = 0;
   #epoch = '';
   /** Live events wait here while missed ones are being fetched. */
-  #waiting: rpc.EventParams[] | undefined = [];
+  #waiting: EventParams[] | undefined = [];
   #wasConnected = false;
   #reconnecting = false;
   info!: rpc.SessionInfo;
@@ -138,7 +140,7 @@ export class Conversation implements Disposable {
   // --- connection ---
 
   async #connect(): Promise<Link> {
-    const link = await this.#host.dial([onNotice(rpc.event, (event) => this.#receive(event))], this.#leaving.signal);
+    const link = await this.#host.dial([onNotice(event, (params) => this.#receive(params))], this.#leaving.signal);
     void link.closed.then(() => this.#lost());
     if (this.#wasConnected && this.#sessionId) {
       await this.#catchUp(link, true);
@@ -191,7 +193,7 @@ export class Conversation implements Disposable {
 
   // --- events ---
 
-  #receive(event: rpc.EventParams): void {
+  #receive(event: EventParams): void {
     if (event.type === 'gateway.ready') this.#epoch ||= String(event.payload.epoch ?? '');
     if (this.#waiting) {
       // Bounded: what overflows is fetched again by number.
@@ -202,7 +204,7 @@ export class Conversation implements Disposable {
     this.#deliver(event);
   }
 
-  #fillGap(event: rpc.EventParams): void {
+  #fillGap(event: EventParams): void {
     this.#waiting = [event];
     this.#client
       .link()
@@ -217,7 +219,7 @@ export class Conversation implements Disposable {
     for (const event of waiting) this.#deliver(event);
   }
 
-  #deliver({ type, session_id, seq, payload }: rpc.EventParams): void {
+  #deliver({ type, session_id, seq, payload }: EventParams): void {
     if (session_id !== null && session_id !== this.#sessionId) return;
     if (seq !== null) {
       if (seq <= this.#lastSeq) return;

@@ -2,7 +2,8 @@
  * Waits for the outcome of one prompt among the events of a session that other surfaces use too: first
  * the row is accepted, then it leaves the queue, then a turn completes, and that one was ours.
  */
-import type { EventPayloads, Snapshot } from '../ipc/contracts/rpc.ts';
+import type { EventPayloads } from '../ipc/contracts/rpcEvents.ts';
+import type { Snapshot } from '../ipc/contracts/rpc.ts';
 import type { ResultOf } from '../ipc/method.ts';
 import type { promptSubmit } from '../ipc/contracts/rpc.ts';
 import type { ChatEvent } from './conversation.ts';

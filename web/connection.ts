@@ -3,8 +3,10 @@
  * limits; sessions that attach again after every gap by the number of their last event; prompts that are
  * sent again with the same key until the service says that they are stored. Nothing here is drawn.
  */
-import type { EventParams, EventPayloads } from '../ipc/contracts/rpc.ts';
+import type { EventParams, EventPayloads } from '../ipc/contracts/rpcEvents.ts';
 import type * as rpc from '../ipc/contracts/rpc.ts';
+import type * as settings from '../ipc/contracts/rpcSettings.ts';
+import type * as settings from '../ipc/contracts/rpcSettings.ts';
 import type { InputOf, ResultOf } from '../ipc/method.ts';
 import { applyEvent, fromSnapshot, type Transcript } from './chat/transcript.ts';
 import { Observable } from './observable.ts';
@@ -17,8 +19,8 @@ interface Methods {
   'session.delete': typeof rpc.sessionDelete;
   'session.events.since': typeof rpc.eventsSince;
   'prompt.submit': typeof rpc.promptSubmit;
-  'setup.status': typeof rpc.setupStatus;
-  'client.ping': typeof rpc.clientPing;
+  'setup.status': typeof settings.setupStatus;
+  'client.ping': typeof settings.clientPing;
 }
 type Name = keyof Methods;
 

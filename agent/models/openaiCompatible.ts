@@ -47,6 +47,9 @@ export function openaiCompatibleModel(settings: EndpointSettings): Model {
     provider: settings.provider,
     id: settings.model,
     scripted: false,
+    contextWindow: null,
+    vision: false,
+    effortFor: (level) => level,
     stream: (request) => streamWithRetries(model, settings, request),
   };
 }
@@ -157,6 +160,7 @@ function toSdkTools(tools: readonly ToolSpec[]): ToolSet {
 function toSdkMessage(message: ModelMessage): SdkMessage | undefined {
   switch (message.role) {
     case 'user':
+    case 'summary':
       return { role: 'user', content: message.content };
     case 'tool': {
       const output = { type: message.isError ? ('error-text' as const) : ('text' as const), value: message.content };

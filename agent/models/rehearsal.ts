@@ -20,6 +20,9 @@ export function rehearsalModel(clock: Clock = systemClock): Model {
     provider: rehearsalName.provider,
     id: rehearsalName.model,
     scripted: true,
+    contextWindow: null,
+    vision: false,
+    effortFor: () => undefined,
     stream: (request) => perform(stepsOf(request.messages), request, clock),
   };
 }

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorResult } from '../turn.ts';
-import type { ToolCall, ToolResult, ToolRun, Tools, ToolSpec } from '../ports.ts';
+import type { Danger, ToolCall, ToolResult, ToolRun, Tools, ToolSpec } from '../ports.ts';
 import { cutMiddle } from './outputCap.ts';
 
 export interface Tool extends ToolSpec {
@@ -14,6 +14,10 @@ export interface Tool extends ToolSpec {
   toolset: string;
   /** False: the deadline guard does not apply (`manage_connections`). */
   guarded?: boolean;
+  /** Only reads: its calls may run beside others of the same answer. */
+  parallel?: boolean;
+  /** What must be asked about before it runs; undefined = nothing. */
+  danger?(args: Record<string, unknown>): Danger | undefined;
   /** `args` is an object; its fields are unchecked. May throw AgentErrors: they become error results. */
   run(args: Record<string, unknown>, run: ToolRun): Promise<ToolResult>;
 }
@@ -60,6 +64,7 @@ export function createTools({ allowed, refused, fallback }: SessionTools): Tools
   return {
     specs: allowed.map(({ name, description, parameters }) => ({ name, description, parameters })),
     guarded: (name) => byName.get(name)?.guarded ?? true,
+    parallel: (name) => byName.get(name)?.parallel ?? false,
     async run(call, run) {
       const tool = byName.get(call.name);
       if (!tool) return fallback?.(call) ?? errorResult(missing(call.name, refused, [...byName.keys()]));

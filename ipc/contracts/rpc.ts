@@ -4,12 +4,51 @@
  * strict: an unknown one answers 4000 with the field.
  */
 import { z } from 'zod';
-import { notice, rpcMethod, type Method } from '../method.ts';
+import { rpcMethod, type Method } from '../method.ts';
 import { Surface } from './agent.ts';
+import { EventParams } from './rpcEvents.ts';
+import { OpenRequest } from './rpcRequests.ts';
 
 const SessionId = z.string({ error: 'session_id is missing' });
 
 // --- records ---
+
+/** A file that goes with a prompt. Images reach models that can see; other files are named by path. */
+export const Attachment = z.object({
+  kind: z.enum(['image', 'file']),
+  name: z.string(),
+  media_type: z.string(),
+  size: z.number(),
+  /** Absolute path of our own copy. */
+  path: z.string(),
+});
+export type Attachment = z.infer<typeof Attachment>;
+
+/** Tokens and money of a turn or a session. */
+export const UsageTotals = z.object({
+  /** Prompt tokens, cached ones included. */
+  input: z.number(),
+  output: z.number(),
+  reasoning: z.number(),
+  cache_read: z.number(),
+  cache_write: z.number(),
+  model_calls: z.number(),
+  /** US dollars; null = no price is known for the model. */
+  cost_usd: z.number().nullable(),
+});
+export type UsageTotals = z.infer<typeof UsageTotals>;
+
+export const TodoItem = z.object({
+  id: z.string(),
+  content: z.string(),
+  status: z.enum(['pending', 'in_progress', 'completed', 'cancelled']),
+  /** Id of the item this one belongs to (interface spec, Other resources). */
+  parent: z.string().optional(),
+});
+export type TodoItem = z.infer<typeof TodoItem>;
+/** The todo list of a session; `revision` rises with each write. */
+export const Plan = z.object({ todos: z.array(TodoItem), revision: z.number() });
+export type Plan = z.infer<typeof Plan>;
 
 export const Message = z.object({
   id: z.number(),
@@ -21,6 +60,17 @@ export const Message = z.object({
   reasoning: z.string().nullable(),
   /** `stop`, `interrupted`, `error`, … on assistant rows. */
   finish_reason: z.string().nullable(),
+  /** Of a failed tool. */
+  is_error: z.boolean(),
+  /** What went wrong with a turn, on its last assistant row. */
+  error: z.object({ code: z.string(), message: z.string(), fix: z.string().nullable() }).nullable(),
+  /** From the prompt to the last word of its turn, on its last assistant row. */
+  duration_ms: z.number().nullable(),
+  attachments: z.array(Attachment).nullable(),
+  /** `summary`: stands for the rows before it, which stay readable but no longer reach the model. `steer`: joined a running turn. */
+  kind: z.enum(['plain', 'summary', 'steer']),
+  /** False for rows that a summary replaced. */
+  in_context: z.boolean(),
   /** RFC 3339. */
   timestamp: z.string(),
 });
@@ -35,7 +85,13 @@ export const SessionRow = z.object({
   last_active: z.string(),
   message_count: z.number(),
   preview: z.string(),
-  status: z.enum(['idle', 'working']),
+  status: z.enum(['idle', 'working', 'waiting']),
+  /** Branched from, or spawned by. */
+  parent_session_id: z.string().nullable(),
+  archived: z.boolean(),
+  /** Made by cron, delegation or `/bg`: left out of lists unless asked for. */
+  hidden: z.boolean(),
+  usage: UsageTotals,
 });
 export type SessionRow = z.infer<typeof SessionRow>;
 
@@ -44,6 +100,17 @@ export const SessionInfo = z.object({
   model: z.string().nullable(),
   provider: z.string().nullable(),
   reasoning_effort: z.string().nullable(),
+  /** The level actually sent: what the model has nearest to the one asked for. */
+  reasoning_effort_wire: z.string().nullable(),
+  /** `agent.service_tier` or the session's own; `fast` = the next request asks for the fast tier. */
+  service_tier: z.string().nullable(),
+  fast: z.boolean(),
+  approval_mode: z.enum(['manual', 'smart', 'off']),
+  safe_mode: z.boolean(),
+  /** Tokens of the model's window, and those of the last prompt; null = unknown. */
+  context_max: z.number().nullable(),
+  context_used: z.number().nullable(),
+  usage: UsageTotals,
   /** The model is the scripted rehearsal, not a real one. */
   scripted: z.boolean(),
   cwd: z.string(),
@@ -62,7 +129,8 @@ export const QueuedPrompt = z.object({ id: z.number(), text: z.string() });
 export const Snapshot = z.object({
   session_id: z.string(),
   messages: z.array(Message),
-  status: z.enum(['idle', 'working']),
+  /** `waiting`: for an answer of the user (`open_requests`). */
+  status: z.enum(['idle', 'working', 'waiting']),
   /** The running turn as far as it is: text streamed so far and open tool calls. */
   inflight: z
     .object({
@@ -74,7 +142,8 @@ export const Snapshot = z.object({
     })
     .nullable(),
   queued: z.array(QueuedPrompt),
-  open_requests: z.array(z.unknown()),
+  plan: Plan,
+  open_requests: z.array(OpenRequest),
   pending_connection: z.unknown().nullable(),
   info: SessionInfo,
   /** Number of the last event already contained in this snapshot. */
@@ -82,86 +151,6 @@ export const Snapshot = z.object({
   epoch: z.string(),
 });
 export type Snapshot = z.infer<typeof Snapshot>;
-
-// --- events ---
-
-export const eventTypes = [
-  'gateway.ready',
-  'gateway.away',
-  'message.start',
-  'message.delta',
-  'reasoning.delta',
-  'message.interim',
-  'message.complete',
-  'tool.start',
-  'tool.progress',
-  'tool.complete',
-  'session_info',
-  'session.title',
-  'status.update',
-  'queue.updated',
-  'prompt.accepted',
-  'error',
-  'notice',
-  'sessions.changed',
-  'cron.changed',
-  'setup.ready',
-] as const;
-export type EventType = (typeof eventTypes)[number];
-
-/**
- * Every event: `{jsonrpc, method: "event", params: {type, session_id, seq, payload}}`. `seq` rises by one per
- * session and survives a restart of the worker; session-less events have `session_id` and `seq` null.
- */
-export const EventParams = z.object({
-  type: z.string(),
-  session_id: z.string().nullable(),
-  seq: z.number().nullable(),
-  payload: z.record(z.string(), z.unknown()),
-});
-export type EventParams = z.infer<typeof EventParams>;
-export const event = notice('event', EventParams);
-
-/** Payloads by type; the ones a client switches on. */
-export interface EventPayloads {
-  'gateway.ready': { protocol: number; version: string; epoch: string; heartbeat_ms: number };
-  /** Said by the dashboard to its browsers: the agent worker went away; `gateway.ready` follows when it is back. */
-  'gateway.away': { reason: string };
-  /**
-   * A prompt takes its place in the transcript and its turn begins: drawn by every surface attached to the session,
-   * also those that did not send it. A prompt that waits is in `queue.updated` until then.
-   */
-  'prompt.accepted': { message_id: number; text: string; surface: string };
-  /** The model begins a message; one for each model call of a turn. It may end without text (tool calls alone). */
-  'message.start': { message_id: number };
-  'message.delta': { text: string };
-  'reasoning.delta': { text: string };
-  /** Text beside tool calls, finished as a segment of its own. */
-  'message.interim': { message_id: number; text: string };
-  'message.complete': {
-    message_id: number | null;
-    text: string;
-    status: 'complete' | 'interrupted' | 'error';
-    usage: { input: number; output: number } | null;
-    error: { code: string; message: string; fix: string | null } | null;
-    duration_ms: number;
-  };
-  'tool.start': { tool_id: string; name: string; args: unknown };
-  'tool.progress': { tool_id: string; name: string; preview: string };
-  'tool.complete': {
-    tool_id: string;
-    name: string;
-    args: unknown;
-    result: unknown;
-    result_text: string;
-    is_error: boolean;
-    duration_s: number;
-  };
-  session_info: SessionInfo;
-  'session.title': { session_id: string; title: string };
-  'status.update': { kind: string; text: string };
-  'queue.updated': { queued: { id: number; text: string }[] };
-}
 
 // --- methods ---
 
@@ -172,13 +161,26 @@ export const sessionCreate = rpcMethod('session.create', {
     cwd: z.string().optional(),
     model: z.string().optional(),
     provider: z.string().optional(),
+    reasoning_effort: z.string().optional(),
+    parent_session_id: z.string().optional(),
+    hidden: z.boolean().optional(),
+    /** Neither context files, memory, skills, SOUL.md nor MCP servers, and no settings but those of the model. */
+    safe_mode: z.boolean().optional(),
     profile: z.string().optional(),
   }),
   result: z.object({ session_id: z.string(), messages: z.array(Message), message_count: z.number(), info: SessionInfo }),
 });
 
 export const sessionList = rpcMethod('session.list', {
-  params: z.strictObject({ limit: z.number().int().min(1).max(500).optional(), profile: z.string().optional() }),
+  params: z.strictObject({
+    limit: z.number().int().min(1).max(500).optional(),
+    offset: z.number().int().min(0).optional(),
+    order: z.enum(['recent', 'created']).optional(),
+    sources: z.array(z.string()).optional(),
+    include_hidden: z.boolean().optional(),
+    archived: z.boolean().optional(),
+    profile: z.string().optional(),
+  }),
   result: z.object({ sessions: z.array(SessionRow), total: z.number() }),
 });
 
@@ -221,13 +223,20 @@ export const eventsSince = rpcMethod('session.events.since', {
     truncated: z.boolean(),
     count: z.number(),
     epoch: z.string(),
-    open_requests: z.array(z.unknown()),
+    open_requests: z.array(OpenRequest),
   }),
 });
 
+/** A path on this machine, or the bytes. The first bytes decide what it is. */
+export const AttachmentInput = z.union([
+  z.strictObject({ path: z.string() }),
+  z.strictObject({ name: z.string(), data_base64: z.string() }),
+]);
+export type AttachmentInput = z.infer<typeof AttachmentInput>;
+
 /**
- * Answers only after the user's row is durable. A busy session queues (or interrupts) as
- * `display.busy_input_mode` says. The same `idempotency_key` answers the same message again.
+ * Answers only after the user's row is durable. A busy session queues, steers (the text rides along
+ * with the next tool result) or is interrupted, as `display.busy_input_mode` says. The same `idempotency_key` answers the same message again.
  * Errors: UNKNOWN_SESSION, BUSY, DRAINING, BAD_REQUEST.
  */
 export const promptSubmit = rpcMethod('prompt.submit', {
@@ -236,34 +245,16 @@ export const promptSubmit = rpcMethod('prompt.submit', {
     text: z.string().min(1, 'the prompt is empty'),
     idempotency_key: z.string().max(200).optional(),
     surface: Surface.optional(),
+    /** What a busy session does with it; default `display.busy_input_mode`. */
+    busy: z.enum(['queue', 'interrupt', 'steer']).optional(),
+    attachments: z.array(AttachmentInput).max(20).optional(),
+    /** Asked by a command or program: may not wait for an answer (`approvals.single_query_mode`). */
+    unattended: z.boolean().optional(),
   }),
   result: z.object({ status: z.enum(['streaming', 'queued', 'steered']), message_id: z.number() }),
 });
 
-export const configGet = rpcMethod('config.get', {
-  params: z.strictObject({ key: z.string(), session_id: z.string().optional() }),
-  result: z.looseObject({ key: z.string(), value: z.unknown() }),
-});
-
-export const setupStatus = rpcMethod('setup.status', {
-  params: z.strictObject({}),
-  result: z.object({
-    ready: z.boolean(),
-    provider_configured: z.boolean(),
-    inference_provider: z.string().nullable(),
-    model: z.string().nullable(),
-    scripted: z.boolean(),
-    free_tier: z.unknown().nullable(),
-    other_providers: z.array(z.string()),
-    message: z.string().nullable(),
-  }),
-});
-
-/** Keeps an idle client counted as connected. */
-export const clientPing = rpcMethod('client.ping', { params: z.strictObject({}), result: z.object({ at: z.string() }) });
-
-/** Every method of the gateway RPC: what a relayed browser may call. */
-export const rpcMethods: readonly Method[] = [
+export const sessionMethods: readonly Method[] = [
   sessionCreate,
   sessionList,
   sessionResume,
@@ -273,7 +264,4 @@ export const rpcMethods: readonly Method[] = [
   sessionDelete,
   eventsSince,
   promptSubmit,
-  configGet,
-  setupStatus,
-  clientPing,
 ];

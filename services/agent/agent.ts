@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createModel } from '../../agent/models/resolve.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
-import { rpcMethods } from '../../ipc/contracts/rpc.ts';
+import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
 import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';

@@ -101,6 +101,7 @@ function transcriptOf({ transcripts }: EngineParts, running: Running, scripted: 
     },
     toolsStarting: () => transcripts.markToolsRan(id),
     addToolResult: (call, result) => transcripts.addToolResult(session.id, id, call, result),
+    takeSteer: () => [],
   };
 }
 

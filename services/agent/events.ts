@@ -5,7 +5,7 @@
  */
 import { limits } from '../../base/limits.ts';
 import type { Logger } from '../../base/log.ts';
-import { event, type EventParams } from '../../ipc/contracts/rpc.ts';
+import { event, type EventParams } from '../../ipc/contracts/rpcEvents.ts';
 import type { Link } from '../../ipc/link.ts';
 import type { Store } from './store.ts';
 

@@ -19,7 +19,23 @@ export const stateSchema: Schema = {
         /** Chosen for this session; null = as configured. */
         model: 'TEXT',
         provider: 'TEXT',
+        /** Chosen for this session with `/reasoning` and `/fast`; null = as configured. */
+        reasoning_effort: 'TEXT',
+        service_tier: 'TEXT',
         cwd: "TEXT NOT NULL DEFAULT ''",
+        /** Branched from, or spawned by. */
+        parent_session_id: 'TEXT',
+        archived: 'INTEGER NOT NULL DEFAULT 0',
+        /** Made by cron, delegation or `/bg`: left out of lists. */
+        hidden: 'INTEGER NOT NULL DEFAULT 0',
+        safe_mode: 'INTEGER NOT NULL DEFAULT 0',
+        /** Tools of these MCP servers and toolsets switched on or off for this session: JSON `{name: boolean}`. */
+        toolset_choices: 'TEXT',
+        /** The todo list: JSON list, and the number of its last write. */
+        todos: 'TEXT',
+        todo_revision: 'INTEGER NOT NULL DEFAULT 0',
+        compressions: 'INTEGER NOT NULL DEFAULT 0',
+        rewind_count: 'INTEGER NOT NULL DEFAULT 0',
         /** Fixed at the first turn, so that the beginning of every prompt stays the same. */
         system_prompt: 'TEXT',
         /** JSON list: the order of tool names, pinned at the first turn. */
@@ -56,6 +72,16 @@ export const stateSchema: Schema = {
         author: 'TEXT',
         /** 0 = replaced by a later run of the same prompt; kept, not shown. */
         active: 'INTEGER NOT NULL DEFAULT 1',
+        /** 1 = a summary stands for it: shown, not sent to the model. */
+        compacted: 'INTEGER NOT NULL DEFAULT 0',
+        /** `plain`, `summary`, `steer`. */
+        kind: "TEXT NOT NULL DEFAULT 'plain'",
+        /** JSON list of files that go with a prompt. */
+        attachments: 'TEXT',
+        /** Order in the queue where it differs from the order of arrival. */
+        queue_rank: 'REAL',
+        /** Nobody can answer a question of this prompt's turn. */
+        unattended: 'INTEGER NOT NULL DEFAULT 0',
         /** Deltas up to this event number are already in `content` of a streaming row. */
         saved_seq: 'INTEGER NOT NULL DEFAULT 0',
       },
@@ -80,6 +106,8 @@ export const stateSchema: Schema = {
         text: "TEXT NOT NULL DEFAULT ''",
         error: 'TEXT',
         usage: 'TEXT',
+        /** US dollars; null = no price is known. */
+        cost_usd: 'REAL',
         /** Set before the first tool starts: the turn must not be repeated by itself. */
         tools_ran: 'INTEGER NOT NULL DEFAULT 0',
         model: 'TEXT',
@@ -94,6 +122,24 @@ export const stateSchema: Schema = {
         turns_of_message: 'turns (message_id)',
         turns_running: "turns (status) WHERE status = 'running'",
         turns_of_session: 'turns (session_id)',
+      },
+    },
+    /** Commands that their owner allowed for good (`always`). */
+    approval_rules: {
+      columns: { id: 'TEXT PRIMARY KEY', tool_name: 'TEXT NOT NULL', rule: 'TEXT NOT NULL', created_at: 'INTEGER NOT NULL' },
+      constraints: ['UNIQUE (tool_name, rule)'],
+    },
+    /** Writes of memory and skills that wait for their owner. */
+    staged_writes: {
+      columns: {
+        id: 'TEXT PRIMARY KEY',
+        kind: 'TEXT NOT NULL',
+        target: 'TEXT NOT NULL',
+        action: 'TEXT NOT NULL',
+        /** JSON: what would be written. */
+        payload: 'TEXT NOT NULL',
+        session_id: 'TEXT',
+        created_at: 'INTEGER NOT NULL',
       },
     },
     /** Idempotency keys of `turn.run`. */

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Message, SessionInfo, SessionRow, Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals } from '../../ipc/contracts/rpc.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, type ModelDesk } from './models.ts';
@@ -21,6 +21,16 @@ export interface SessionParts {
   desk: ModelDesk;
 }
 
+export const noUsage: UsageTotals = {
+  input: 0,
+  output: 0,
+  reasoning: 0,
+  cache_read: 0,
+  cache_write: 0,
+  model_calls: 0,
+  cost_usd: null,
+};
+
 /** Errors: UNKNOWN_SESSION. */
 export function requireSession(store: Store, name: string): SessionRecord {
   const session = store.findSession(name);
@@ -36,7 +46,15 @@ export function infoOf({ context, desk }: Pick<SessionParts, 'context' | 'desk'>
   return {
     model,
     provider,
-    reasoning_effort: context.config().config.agent?.reasoning_effort ?? null,
+    reasoning_effort: session.reasoning_effort ?? context.config().config.agent?.reasoning_effort ?? null,
+    reasoning_effort_wire: session.reasoning_effort ?? context.config().config.agent?.reasoning_effort ?? null,
+    service_tier: session.service_tier ?? context.config().config.agent?.service_tier ?? null,
+    fast: false,
+    approval_mode: context.config().config.approvals?.mode ?? 'manual',
+    safe_mode: session.safe_mode === 1,
+    context_max: null,
+    context_used: null,
+    usage: noUsage,
     scripted,
     cwd: session.cwd,
     tools: session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [],
@@ -58,6 +76,7 @@ export function snapshotOf(parts: SessionParts, session: SessionRecord): Snapsho
     status: working ? 'working' : 'idle',
     inflight: turns.inflight(session.id),
     queued: transcripts.queued(session.id).map(({ id, content }) => ({ id, text: content })),
+    plan: { todos: session.todos ? (JSON.parse(session.todos) as TodoItem[]) : [], revision: session.todo_revision },
     open_requests: [],
     pending_connection: null,
     info: infoOf(parts, session, working),
@@ -91,6 +110,10 @@ export function rowOf(summary: SessionSummary, { turns, desk }: Pick<SessionPart
     message_count: summary.message_count,
     preview: summary.preview,
     status: turns.isRunning(summary.id) ? 'working' : 'idle',
+    parent_session_id: summary.parent_session_id,
+    archived: summary.archived === 1,
+    hidden: summary.hidden === 1,
+    usage: noUsage,
   };
 }
 

@@ -15,7 +15,19 @@ export interface SessionRecord {
   title: string | null;
   model: string | null;
   provider: string | null;
+  reasoning_effort: string | null;
+  service_tier: string | null;
   cwd: string;
+  parent_session_id: string | null;
+  archived: number;
+  hidden: number;
+  safe_mode: number;
+  /** JSON `{name: boolean}` or null. */
+  toolset_choices: string | null;
+  /** JSON list or null. */
+  todos: string | null;
+  todo_revision: number;
+  compressions: number;
   system_prompt: string | null;
   /** JSON list or null. */
   tool_names: string | null;

@@ -62,8 +62,8 @@ export function createToolbox(context: WorkerContext, groups: ProcessGroups): To
         scripted,
         disabled: config.agent?.disabled_toolsets,
         platformToolsets: config.platform_toolsets,
-        approvals: config.approvals?.mode,
-        memoryApproval: (config.memory as { write_approval?: boolean } | undefined)?.write_approval === true,
+        approvals: config.approvals?.mode === 'off' ? 'off' : 'manual',
+        memoryApproval: config.memory?.write_approval === true,
       });
       const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
       return { ...verdict, allowed: pinnedOrder(verdict.allowed, pinned) };

@@ -5,7 +5,7 @@
 import type { ModelMessage, ToolCall, ToolResult, Usage } from '../../agent/ports.ts';
 import type { TurnEnd, TurnError } from '../../agent/turn.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Message } from '../../ipc/contracts/rpc.ts';
+import type { Attachment, Message } from '../../ipc/contracts/rpc.ts';
 import type { Store } from './store.ts';
 
 export interface MessageRecord {
@@ -26,7 +26,16 @@ export interface MessageRecord {
   surface: string | null;
   author: string | null;
   saved_seq: number;
+  compacted: number;
+  kind: 'plain' | 'summary' | 'steer';
+  /** JSON list or null. */
+  attachments: string | null;
+  queue_rank: number | null;
+  unattended: number;
 }
+
+/** With the end of its turn, where the row is the last of it. */
+type ShownRecord = MessageRecord & { turn_error: string | null; turn_ms: number | null };
 
 export interface NewPrompt {
   sessionId: string;
@@ -55,7 +64,7 @@ export interface TurnRecord {
 /** Place after everything that stands in the transcript. */
 const NEXT_POSITION = '(SELECT coalesce(max(position), 0) + 1 FROM messages WHERE session_id = @session)';
 /** Rows of the finished transcript: not waiting, not streaming, not replaced. */
-const SHOWN = "position IS NOT NULL AND active = 1 AND NOT (role = 'assistant' AND finish_reason IS NULL)";
+const SHOWN = "position IS NOT NULL AND active = 1 AND NOT (messages.role = 'assistant' AND messages.finish_reason IS NULL)";
 
 export class Transcripts {
   #store: Store;
@@ -243,8 +252,10 @@ export class Transcripts {
   /** The newest `limit` rows (before `beforeId`), oldest first. */
   history(sessionId: string, { limit, beforeId }: { limit: number; beforeId?: number | undefined }): Message[] {
     const before = beforeId === undefined ? undefined : this.message(beforeId)?.position;
-    const rows = this.#store.all<MessageRecord>(
-      `SELECT * FROM messages WHERE session_id = ? AND ${SHOWN} AND position < ? ORDER BY position DESC LIMIT ?`,
+    const rows = this.#store.all<ShownRecord>(
+      `SELECT messages.*, t.error AS turn_error, t.ended_at - t.started_at AS turn_ms
+       FROM messages LEFT JOIN turns t ON t.assistant_id = messages.id
+       WHERE messages.session_id = ? AND ${SHOWN} AND position < ? ORDER BY position DESC, messages.id DESC LIMIT ?`,
       sessionId,
       before ?? Number.MAX_SAFE_INTEGER,
       limit,
@@ -258,7 +269,10 @@ export class Transcripts {
 
   /** As a model reads it. `withAuthors` puts the writer's name before prompts of chats with several people. */
   modelMessages(sessionId: string, { withAuthors }: { withAuthors: boolean }): ModelMessage[] {
-    const rows = this.#store.all<MessageRecord>(`SELECT * FROM messages WHERE session_id = ? AND ${SHOWN} ORDER BY position`, sessionId);
+    const rows = this.#store.all<MessageRecord>(
+      `SELECT * FROM messages WHERE session_id = ? AND ${SHOWN} AND compacted = 0 ORDER BY position, id`,
+      sessionId,
+    );
     return rows.flatMap((row): ModelMessage[] => {
       switch (row.role) {
         case 'user':
@@ -278,7 +292,7 @@ export class Transcripts {
   }
 }
 
-export function toMessage(row: MessageRecord): Message {
+export function toMessage(row: ShownRecord): Message {
   return {
     id: row.id,
     role: row.role,
@@ -288,6 +302,12 @@ export function toMessage(row: MessageRecord): Message {
     tool_name: row.tool_name,
     reasoning: row.reasoning,
     finish_reason: row.finish_reason,
+    is_error: row.is_error === 1,
+    error: parsed<TurnError>(row.turn_error),
+    duration_ms: row.turn_ms,
+    attachments: parsed<Attachment[]>(row.attachments),
+    kind: row.kind,
+    in_context: row.compacted === 0,
     timestamp: isoTime(row.timestamp),
   };
 }

@@ -10,14 +10,32 @@ const Names = z.array(z.string());
 const PositiveMs = z.number().int().min(1);
 
 export const ProviderConfig = z.looseObject({
-  kind: z.enum(['openai-compatible', 'openai', 'anthropic', 'google', 'demo']).optional(),
+  /** `openai` speaks the responses API, `openai-chat` its older chat API; `openrouter` is an aggregator; the last three are local servers. */
+  kind: z
+    .enum(['openai-compatible', 'openai', 'openai-chat', 'anthropic', 'google', 'openrouter', 'ollama', 'lmstudio', 'llamacpp', 'demo'])
+    .optional(),
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   /** Name of the variable in `.env` that holds the key; never the key itself. */
   key_env: z.string().optional(),
+  /** More keys of the same account or team: variables in `.env`. */
+  pool: Names.optional(),
   models: Names.optional(),
+  /** Tokens of the window, and US dollars per million tokens, by model: stand over the built-in table. */
+  context_window: z.record(z.string(), z.number().int().positive()).optional(),
+  prices: z
+    .record(z.string(), z.looseObject({ input: z.number().min(0), output: z.number().min(0), cache_read: z.number().min(0).optional() }))
+    .optional(),
   headers: z.record(z.string(), z.string()).optional(),
 });
 export type ProviderConfig = z.infer<typeof ProviderConfig>;
+
+const Effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
+/** A model for one kind of side work; what is left out is as for the main model. */
+const AuxiliaryConfig = z.looseObject({
+  provider: z.string().optional(),
+  model: z.string().optional(),
+  reasoning_effort: Effort.optional(),
+});
 
 export const PlatformConfig = z.looseObject({
   enabled: z.boolean().optional(),
@@ -80,19 +98,7 @@ export const SidecarConfig = z.looseObject({
 export type SidecarConfig = z.infer<typeof SidecarConfig>;
 
 /** Taken by the service's own slots and logs. */
-const RESERVED_SLOTS = new Set([
-  'agent',
-  'dashboard',
-  'gateway',
-  'cron',
-  'mcp',
-  'terminal',
-  'supervisor',
-  'desktop',
-  'gui',
-  'errors',
-  'cli',
-]);
+const RESERVED_SLOTS = new Set(['agent', 'dashboard', 'gateway', 'cron', 'mcp', 'supervisor', 'desktop', 'gui', 'errors', 'cli']);
 const SidecarName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a service is named with small letters, digits, - and _')
@@ -112,6 +118,26 @@ export const Config = z.looseObject({
       default: z.string().optional(),
       provider: z.string().optional(),
       persist_switch_by_default: z.boolean().optional(),
+      /** Short names for `provider:model`. */
+      aliases: z.record(z.string(), z.string()).optional(),
+    })
+    .optional(),
+  model_aliases: z.record(z.string(), z.string()).optional(),
+  /** Interface spec: minutes between two looks at the lists of models; an explicit older `ttl_hours` is honoured. */
+  model_catalog: z.looseObject({ ttl_minutes: z.number().int().min(0).optional(), ttl_hours: z.number().min(0).optional() }).optional(),
+  /** Tried in turn when the chosen provider fails: `provider`, or `provider:model`. */
+  fallback_providers: Names.optional(),
+  credential_pool_strategies: z.record(z.string(), z.enum(['fill_first', 'round_robin', 'least_used', 'random'])).optional(),
+  /** By task: `compression`, `title`, `btw`, `web_extract`, `vision`. */
+  auxiliary: z.record(z.string(), AuxiliaryConfig).optional(),
+  delegation: z
+    .looseObject({
+      provider: z.string().optional(),
+      model: z.string().optional(),
+      reasoning_effort: Effort.optional(),
+      max_turns: z.number().int().min(1).optional(),
+      max_depth: z.number().int().min(0).max(3).optional(),
+      max_concurrent: z.number().int().min(1).max(16).optional(),
     })
     .optional(),
   providers: z.record(z.string(), ProviderConfig).optional(),
@@ -119,18 +145,84 @@ export const Config = z.looseObject({
     .looseObject({
       disabled_toolsets: Names.optional(),
       max_turns: z.number().int().min(1).optional(),
-      reasoning_effort: z.string().optional(),
+      reasoning_effort: Effort.optional(),
+      /** `auto` and `cold` are the bounded fast modes (interface spec); `fast` and `normal` the static toggle. */
+      service_tier: z.enum(['normal', 'fast', 'auto', 'cold']).optional(),
+      fast_auto_seconds: z.number().min(0).optional(),
       system_prompt: z.string().optional(),
     })
     .optional(),
-  /** `manual` (default): a real model gets no terminal until approvals are answered; `off`: it runs commands unasked. */
-  approvals: z.looseObject({ mode: z.enum(['manual', 'off']).optional() }).optional(),
+  approvals: z
+    .looseObject({
+      /** `manual` (default): dangerous calls are asked about; `smart`: an auxiliary model lets the plainly harmless pass; `off`: only what is never allowed is refused. */
+      mode: z.enum(['manual', 'smart', 'off']).optional(),
+      /** Seconds from the moment a card is on a screen. */
+      timeout_seconds: z.number().positive().optional(),
+      /** When nobody answers in time. */
+      on_timeout: z.enum(['deny', 'halt', 'wait']).optional(),
+      /** Scheduled jobs, and one-shot prompts of commands: nobody can be asked. */
+      cron_mode: z.enum(['deny', 'approve']).optional(),
+      single_query_mode: z.enum(['deny', 'approve']).optional(),
+    })
+    .optional(),
+  /** How long a question of the model waits for its answer once it is shown, on every surface. */
+  clarify: z.looseObject({ timeout_seconds: z.number().positive().optional() }).optional(),
+  memory: z.looseObject({ write_approval: z.boolean().optional(), enabled: z.boolean().optional() }).optional(),
+  skills: z.looseObject({ disabled: Names.optional(), paths: Names.optional() }).optional(),
+  compression: z
+    .looseObject({
+      enabled: z.boolean().optional(),
+      /** Share of the model's window at which a turn compresses before it goes on. */
+      threshold: z.number().min(0.1).max(0.95).optional(),
+      /** Share of the window that is left after it. */
+      target_ratio: z.number().min(0.05).max(0.9).optional(),
+      protect_last: z.number().int().min(0).optional(),
+      protect_first: z.number().int().min(0).optional(),
+    })
+    .optional(),
+  terminal: z
+    .looseObject({
+      timeout_seconds: z.number().positive().optional(),
+      /** Names of variables that commands of the agent may see beside the usual ones. */
+      env_passthrough: Names.optional(),
+    })
+    .optional(),
+  web: z
+    .looseObject({
+      /** `search`: a SearXNG or Brave-shaped endpoint. Hosts of private networks are refused unless listed. */
+      search: z
+        .looseObject({
+          kind: z.enum(['searxng', 'brave']).optional(),
+          base_url: z.url({ protocol: /^https?$/ }).optional(),
+          key_env: z.string().optional(),
+        })
+        .optional(),
+      allow_hosts: Names.optional(),
+    })
+    .optional(),
+  sessions: z
+    .looseObject({
+      auto_prune: z.boolean().optional(),
+      retention_days: z.number().positive().optional(),
+      /** Hidden sessions (cron, delegation, `/bg`) go after this. */
+      hidden_retention_days: z.number().positive().optional(),
+    })
+    .optional(),
+  personalities: z.record(z.string(), z.string()).optional(),
+  quick_commands: z
+    .record(z.string(), z.looseObject({ type: z.enum(['exec', 'alias']), command: z.string().optional(), target: z.string().optional() }))
+    .optional(),
   platform_toolsets: z.record(z.string(), z.union([z.string(), Names])).optional(),
   display: z
     .looseObject({
       interface: z.enum(['cli', 'tui']).optional(),
       vim_mode: z.boolean().optional(),
       busy_input_mode: z.enum(['queue', 'interrupt', 'steer']).optional(),
+      /** Shown in the terminal chat. */
+      skin: z.string().optional(),
+      personality: z.string().optional(),
+      show_reasoning: z.boolean().optional(),
+      tool_progress: z.enum(['off', 'new', 'all', 'verbose']).optional(),
     })
     .optional(),
   dashboard: z.looseObject({ host: z.string().optional(), port: Port.optional() }).optional(),
@@ -170,26 +262,14 @@ export type Config = z.infer<typeof Config>;
 
 /** Top-level keys that other parts of the product define or reserve; anything else is warned about once. */
 export const reservedKeys: ReadonlySet<string> = new Set([
-  'auxiliary',
-  'delegation',
-  'model_catalog',
-  'model_aliases',
   'portal',
   'connections',
-  'memory',
   'updates',
   'telemetry',
-  'compression',
-  'sessions',
-  'skills',
   'toolsets',
   'gateway',
   'terminal',
-  'quick_commands',
-  'fallback_providers',
   'tools',
-  'web',
-  'personalities',
   'desktop',
   'database',
   '_config_version',

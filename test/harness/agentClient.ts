@@ -1,6 +1,7 @@
 /** A client of the agent worker for tests: keeps every event and waits for the end of a turn. */
 import { onNotice, type Link } from '../../ipc/link.ts';
-import { event, promptSubmit, sessionCreate, type EventParams, type EventPayloads } from '../../ipc/contracts/rpc.ts';
+import { event, type EventParams, type EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
+import { promptSubmit, sessionCreate } from '../../ipc/contracts/rpc.ts';
 import type { InputOf } from '../../ipc/method.ts';
 import { until } from './until.ts';
 import type { DialOptions } from '../../ipc/dial.ts';

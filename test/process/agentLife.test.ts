@@ -2,16 +2,8 @@ import t from 'tap';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { drain } from '../../ipc/contracts/peer.ts';
-import {
-  configGet,
-  sessionDelete,
-  sessionHistory,
-  sessionInterrupt,
-  sessionList,
-  sessionResume,
-  sessionTitle,
-  setupStatus,
-} from '../../ipc/contracts/rpc.ts';
+import { configGet, setupStatus } from '../../ipc/contracts/rpcSettings.ts';
+import { sessionDelete, sessionHistory, sessionInterrupt, sessionList, sessionResume, sessionTitle } from '../../ipc/contracts/rpc.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';

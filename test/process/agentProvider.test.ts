@@ -1,5 +1,6 @@
 import t from 'tap';
-import { sessionHistory, sessionInterrupt, sessionResume, setupStatus } from '../../ipc/contracts/rpc.ts';
+import { sessionHistory, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
+import { setupStatus } from '../../ipc/contracts/rpcSettings.ts';
 import { connect } from '../harness/agentClient.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';

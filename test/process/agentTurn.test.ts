@@ -4,17 +4,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { callTool } from '../../ipc/contracts/mcp.ts';
 import { drain, report } from '../../ipc/contracts/peer.ts';
-import {
-  configGet,
-  eventsSince,
-  promptSubmit,
-  sessionCreate,
-  sessionHistory,
-  sessionInterrupt,
-  sessionList,
-  sessionResume,
-  type EventPayloads,
-} from '../../ipc/contracts/rpc.ts';
+import { configGet } from '../../ipc/contracts/rpcSettings.ts';
+import { eventsSince, promptSubmit, sessionCreate, sessionHistory, sessionInterrupt, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
+import { type EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { method } from '../../ipc/method.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
 import { connect } from '../harness/agentClient.ts';

@@ -5,7 +5,8 @@ import { decideTools } from '../../agent/tools/policy.ts';
 import { runTurn } from '../../agent/turn.ts';
 import { systemClock, type Clock } from '../../base/time.ts';
 import { runTurn as turnRun } from '../../ipc/contracts/agent.ts';
-import { sessionResume, setupStatus } from '../../ipc/contracts/rpc.ts';
+import { sessionResume } from '../../ipc/contracts/rpc.ts';
+import { setupStatus } from '../../ipc/contracts/rpcSettings.ts';
 import type { ModelChunk } from '../../agent/ports.ts';
 import { startOpenAi } from '../fakes/openaiServer.ts';
 import { connect } from '../harness/agentClient.ts';
@@ -153,6 +154,9 @@ async function turnWithHangingTool() {
       provider: 'fake',
       id: 'fake',
       scripted: true,
+      contextWindow: null,
+      vision: false,
+      effortFor: () => undefined,
       async *stream() {
         yield* script.shift()!;
       },
@@ -163,6 +167,7 @@ async function turnWithHangingTool() {
       messages: () => [],
       openAssistant: () => 1,
       closeAssistant() {},
+      takeSteer: () => [],
       toolsStarting() {},
       addToolResult: (_call, result) => void results.push(result.text),
     },

@@ -6,7 +6,7 @@ import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { createLogger, type LogSink } from '../../base/log.ts';
 import { createRedactor } from '../../base/redact.ts';
-import type { event, EventParams } from '../../ipc/contracts/rpc.ts';
+import type { event, EventParams } from '../../ipc/contracts/rpcEvents.ts';
 import type { Link } from '../../ipc/link.ts';
 import { buildAgent } from '../../services/agent/agent.ts';
 import { recover } from '../../services/agent/recover.ts';
@@ -115,6 +115,9 @@ const endless = (pieces: string[]): Model => ({
   provider: 'fake',
   id: 'fake',
   scripted: true,
+  contextWindow: null,
+  vision: false,
+  effortFor: () => undefined,
   async *stream({ signal }) {
     for (const text of pieces) {
       yield { type: 'text', text };

@@ -23,6 +23,9 @@ function stage(script: Script, more: Partial<TurnParts> & { run?: Tools['run'] }
     provider: 'fake',
     id: 'fake',
     scripted: false,
+    contextWindow: null,
+    vision: false,
+    effortFor: () => undefined,
     async *stream(request) {
       requests.push({ ...request, messages: [...request.messages] });
       const next = script.shift() ?? [text('out of script'), finish()];
@@ -36,11 +39,13 @@ function stage(script: Script, more: Partial<TurnParts> & { run?: Tools['run'] }
       void story.push(
         `close ${id} ${end.finishReason} "${end.text}"${end.toolCalls.length ? ` calls ${end.toolCalls.map((c) => c.id).join()}` : ''}`,
       ),
+    takeSteer: () => [],
     toolsStarting: () => void story.push('tools starting'),
     addToolResult: (c, result) => void story.push(`result ${c.id} ${result.isError ? 'error ' : ''}"${result.text}"`),
   };
   const tools: Tools = {
     specs: [{ name: 'echo', description: 'echoes', parameters: {} }],
+    parallel: () => false,
     guarded: (name) => name !== 'unguarded',
     run: more.run ?? (async (c): Promise<ToolResult> => ({ text: `echo ${c.id}`, isError: false })),
   };
@@ -306,6 +311,7 @@ t.test('lesson 25: a store that is locked ends the turn as what it is; no model 
       closeAssistant: () => {
         throw new AgentError('STORE_BUSY', 'another process holds the store');
       },
+      takeSteer: () => [],
       toolsStarting: () => {},
       addToolResult: () => {},
     },

@@ -1,12 +1,21 @@
 /** The page's picture of a session: a pure function of snapshot and numbered events. */
 import t from 'tap';
-import type { EventParams, Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
+import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpc.ts';
 import { applyEvent, fromSnapshot, type Transcript } from '../../web/chat/transcript.ts';
 
 const info: SessionInfo = {
   model: 'rehearsal',
   provider: 'demo',
   reasoning_effort: null,
+  reasoning_effort_wire: null,
+  service_tier: null,
+  fast: false,
+  approval_mode: 'manual',
+  safe_mode: false,
+  context_max: null,
+  context_used: null,
+  usage: { input: 0, output: 0, reasoning: 0, cache_read: 0, cache_write: 0, model_calls: 0, cost_usd: null },
   scripted: true,
   cwd: '/',
   tools: [],
@@ -21,6 +30,7 @@ const snapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
   status: 'idle',
   inflight: null,
   queued: [],
+  plan: { todos: [], revision: 0 },
   open_requests: [],
   pending_connection: null,
   info,
@@ -37,6 +47,12 @@ const row = (id: number, role: Message['role'], content: string, more: Partial<M
   tool_name: null,
   reasoning: null,
   finish_reason: role === 'assistant' ? 'stop' : null,
+  is_error: false,
+  error: null,
+  duration_ms: null,
+  attachments: null,
+  kind: 'plain',
+  in_context: true,
   timestamp: '2026-01-01T00:00:00Z',
   ...more,
 });

@@ -2,7 +2,8 @@
  * One session as the page shows it: a pure function of the last snapshot and the numbered events after
  * it. Knows nothing of sockets; applying the same events again changes nothing.
  */
-import type { EventParams, EventPayloads, Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { EventParams, EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
+import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpc.ts';
 
 export interface ToolUse {
   id: string;

@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws';
 import { errorTable, isAgentError, messageOf, type ErrorCode } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { errorFields } from '../../../base/log.ts';
-import { event } from '../../../ipc/contracts/rpc.ts';
+import { event } from '../../../ipc/contracts/rpcEvents.ts';
 import { dialFrames, type FrameStream } from '../../../ipc/dial.ts';
 import type { Dashboard } from '../http.ts';
 import { createOutlet } from './outlet.ts';
