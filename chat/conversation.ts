@@ -8,7 +8,6 @@ import { limits } from '../base/limits.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import * as rpc from '../ipc/contracts/rpc.ts';
 import { event, type EventParams, type EventPayloads } from '../ipc/contracts/rpcEvents.ts';
-import { event, type EventParams, type EventPayloads } from '../ipc/contracts/rpcEvents.ts';
 import { onNotice, type Link, type NoticeHandler } from '../ipc/link.ts';
 import type { ResultOf } from '../ipc/method.ts';
 

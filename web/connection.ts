@@ -6,7 +6,6 @@
 import type { EventParams, EventPayloads } from '../ipc/contracts/rpcEvents.ts';
 import type * as rpc from '../ipc/contracts/rpc.ts';
 import type * as settings from '../ipc/contracts/rpcSettings.ts';
-import type * as settings from '../ipc/contracts/rpcSettings.ts';
 import type { InputOf, ResultOf } from '../ipc/method.ts';
 import { applyEvent, fromSnapshot, type Transcript } from './chat/transcript.ts';
 import { Observable } from './observable.ts';
