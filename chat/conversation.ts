@@ -7,6 +7,7 @@ import { uuid } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import * as rpc from '../ipc/contracts/rpc.ts';
+import type { SessionInfo, SessionRow, Snapshot } from '../ipc/contracts/rpcRecords.ts';
 import { event, type EventParams, type EventPayloads } from '../ipc/contracts/rpcEvents.ts';
 import { onNotice, type Link, type NoticeHandler } from '../ipc/link.ts';
 import type { ResultOf } from '../ipc/method.ts';
@@ -19,7 +20,7 @@ export type ChatEvent =
   | { type: 'connection.lost' }
   | { type: 'connection.back'; missed: number }
   /** Too much was missed to replay: this is how things stand now. */
-  | { type: 'connection.snapshot'; snapshot: rpc.Snapshot }
+  | { type: 'connection.snapshot'; snapshot: Snapshot }
   | { type: 'connection.failed'; error: unknown };
 
 export interface ConversationHost {
@@ -50,7 +51,7 @@ export class Conversation implements Disposable {
   #waiting: EventParams[] | undefined = [];
   #wasConnected = false;
   #reconnecting = false;
-  info!: rpc.SessionInfo;
+  info!: SessionInfo;
 
   private constructor(host: ConversationHost, surface: OpenOptions['surface']) {
     this.#host = host;
@@ -59,10 +60,7 @@ export class Conversation implements Disposable {
   }
 
   /** Errors: UNKNOWN_SESSION, and those of the host's dial. */
-  static async open(
-    host: ConversationHost,
-    options: OpenOptions,
-  ): Promise<{ conversation: Conversation; snapshot: rpc.Snapshot | undefined }> {
+  static async open(host: ConversationHost, options: OpenOptions): Promise<{ conversation: Conversation; snapshot: Snapshot | undefined }> {
     const conversation = new Conversation(host, options.surface);
     try {
       const snapshot =
@@ -96,7 +94,7 @@ export class Conversation implements Disposable {
   }
 
   /** Leaves this conversation for another. Errors: UNKNOWN_SESSION. */
-  async resume(session: string): Promise<rpc.Snapshot> {
+  async resume(session: string): Promise<Snapshot> {
     this.#waiting = [];
     try {
       const snapshot = await this.#client.call(rpc.sessionResume, { session_id: session }, { repeatForMs: limits.ipc.startingMs });
@@ -120,7 +118,7 @@ export class Conversation implements Disposable {
     return status === 'interrupted';
   }
 
-  async list(limit: number): Promise<rpc.SessionRow[]> {
+  async list(limit: number): Promise<SessionRow[]> {
     return (await this.#client.call(rpc.sessionList, { limit }, { repeatForMs: limits.ipc.startingMs })).sessions;
   }
 
@@ -129,7 +127,7 @@ export class Conversation implements Disposable {
     this.#client[Symbol.dispose]();
   }
 
-  #enter(sessionId: string, lastSeq: number, info: rpc.SessionInfo): void {
+  #enter(sessionId: string, lastSeq: number, info: SessionInfo): void {
     this.#sessionId = sessionId;
     this.#lastSeq = lastSeq;
     this.info = info;
@@ -224,7 +222,7 @@ export class Conversation implements Disposable {
       if (seq <= this.#lastSeq) return;
       this.#lastSeq = seq;
     }
-    if (type === 'session_info') this.info = payload as unknown as rpc.SessionInfo;
+    if (type === 'session_info') this.info = payload as unknown as SessionInfo;
     this.#listener({ type, payload } as ChatEvent);
   }
 }

@@ -3,7 +3,7 @@
  * the row is accepted, then it leaves the queue, then a turn completes, and that one was ours.
  */
 import type { EventPayloads } from '../ipc/contracts/rpcEvents.ts';
-import type { Snapshot } from '../ipc/contracts/rpc.ts';
+import type { Snapshot } from '../ipc/contracts/rpcRecords.ts';
 import type { ResultOf } from '../ipc/method.ts';
 import type { promptSubmit } from '../ipc/contracts/rpc.ts';
 import type { ChatEvent } from './conversation.ts';

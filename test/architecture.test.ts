@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import t from 'tap';
 import { errorsDoc } from '../scripts/errorsDoc.ts';
+import { openrpcDoc } from '../scripts/openrpcDoc.ts';
 import { lockfileProblems, readLockfile } from '../scripts/lockfile.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -149,6 +150,13 @@ t.test('files are named for what they export and stay readable', async (t) => {
 
 t.test('docs/ERRORS.md is the table of base/errors.ts', async (t) => {
   t.equal(readFileSync(join(root, 'docs', 'ERRORS.md'), 'utf8'), errorsDoc, 'node scripts/errorsDoc.ts --write brings it up to date');
+});
+
+t.test('docs/openrpc.json is the gateway RPC of ipc/contracts', async (t) => {
+  t.ok(
+    readFileSync(join(root, 'docs', 'openrpc.json'), 'utf8') === openrpcDoc(),
+    'node scripts/openrpcDoc.ts --write brings it up to date',
+  );
 });
 
 t.test('the lockfile is whole: pins of node, packages of other platforms, no address of a registry', async (t) => {

@@ -1,7 +1,8 @@
 /** `agent sessions list|show`: conversations, from the agent worker. */
 import { AgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
-import { sessionHistory, sessionList, sessionResume, type Message, type SessionRow } from '../../ipc/contracts/rpc.ts';
+import { sessionHistory, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
+import { type Message, type SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 import type { Link } from '../../ipc/link.ts';
 import { openHome } from '../../state/home.ts';
 import { jsonOption, textOption, type Command, type Input } from '../command.ts';

@@ -1,6 +1,6 @@
 /** The slash commands of the classic REPL: one table for dispatch, help and completion. */
 import { AgentError } from '../../base/errors.ts';
-import type { SessionRow } from '../../ipc/contracts/rpc.ts';
+import type { SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 
 /** What a command may do to the REPL. */
 export interface SlashHost {

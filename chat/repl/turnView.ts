@@ -1,7 +1,7 @@
 /** Draws the events of a conversation: streaming text, dim reasoning, one line per tool, how it ended. */
 import { hasColour } from '../../base/paint.ts';
 import { formatDuration } from '../../base/time.ts';
-import type { Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import type { ChatEvent } from '../conversation.ts';
 import { markdownStream } from '../markdown.ts';
 import type { Screen } from './screen.ts';

@@ -9,7 +9,8 @@ import { method, rpcMethod, type Method } from '../method.ts';
 
 export const requestKinds = ['approval', 'clarify', 'secret'] as const;
 export type RequestKind = (typeof requestKinds)[number];
-export type WithdrawReason = 'timeout' | 'interrupted' | 'shutdown' | 'resolved' | 'session_closed';
+export const withdrawReasons = ['timeout', 'interrupted', 'shutdown', 'resolved', 'session_closed'] as const;
+export type WithdrawReason = (typeof withdrawReasons)[number];
 
 const common = { session_id: z.string(), request_id: z.string() };
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { rpcMethod, type Method } from '../method.ts';
 import { Surface } from './agent.ts';
-import { Message, Plan, QueuedPrompt, UsageTotals } from './rpc.ts';
+import { Message, Plan, QueuedPrompt, UsageTotals } from './rpcRecords.ts';
 
 const SessionId = z.string({ error: 'session_id is missing' });
 

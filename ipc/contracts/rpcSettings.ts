@@ -1,7 +1,7 @@
 /** Models and settings of the gateway RPC. */
 import { z } from 'zod';
 import { rpcMethod, type Method } from '../method.ts';
-import { SessionInfo } from './rpc.ts';
+import { SessionInfo } from './rpcRecords.ts';
 
 /** Contract §11. */
 export const reasoningLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;

@@ -10,7 +10,7 @@ import { runTurn, type TurnEnd } from '../../agent/turn.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { isoTime, type Deferred } from '../../base/time.ts';
-import type { Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { readText } from '../../state/config/load.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';

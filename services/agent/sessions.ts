@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals } from '../../ipc/contracts/rpc.ts';
+import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, type ModelDesk } from './models.ts';

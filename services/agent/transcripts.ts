@@ -5,7 +5,7 @@
 import type { ModelMessage, ToolCall, ToolResult, Usage } from '../../agent/ports.ts';
 import type { TurnEnd, TurnError } from '../../agent/turn.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Attachment, Message } from '../../ipc/contracts/rpc.ts';
+import type { Attachment, Message } from '../../ipc/contracts/rpcRecords.ts';
 import type { Store } from './store.ts';
 
 export interface MessageRecord {

@@ -9,7 +9,7 @@ import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { abortReason, deferred, within, type Deferred } from '../../base/time.ts';
-import type { Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { announceInfo, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
 import { completePayload, settleCutTurn } from './recover.ts';
 import type { NewPrompt, TurnCause } from './transcripts.ts';

@@ -1,7 +1,8 @@
 /** What must be true after the chaos, read from the stores and files of the home. Each answers sentences about what is not. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sessionHistory, type Message } from '../../ipc/contracts/rpc.ts';
+import { sessionHistory } from '../../ipc/contracts/rpc.ts';
+import { type Message } from '../../ipc/contracts/rpcRecords.ts';
 import { openReadOnly } from '../../state/db/open.ts';
 import type { Home } from '../../state/home.ts';
 import type { IrcUser } from '../harness/ngircd.ts';

@@ -1,7 +1,7 @@
 /** The page's picture of a session: a pure function of snapshot and numbered events. */
 import t from 'tap';
 import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
-import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { applyEvent, fromSnapshot, type Transcript } from '../../web/chat/transcript.ts';
 
 const info: SessionInfo = {

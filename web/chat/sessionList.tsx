@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Plus, Search } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
-import type { SessionRow } from '../../ipc/contracts/rpc.ts';
+import type { SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 import { age } from '../app/format.ts';
 import { useConnection } from '../app/context.ts';
 

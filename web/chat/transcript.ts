@@ -3,7 +3,7 @@
  * it. Knows nothing of sockets; applying the same events again changes nothing.
  */
 import type { EventParams, EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
-import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpc.ts';
+import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 
 export interface ToolUse {
   id: string;
