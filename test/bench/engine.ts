@@ -105,7 +105,7 @@ async function benchStream(): Promise<void> {
 
 async function benchBytes(): Promise<void> {
   await using agent = await startAgent('bytes');
-  const chat = await agent.chat(`w200x${PAUSE_MS}`);
+  const chat = await agent.chat(`w1000x${PAUSE_MS / 4}`);
   const stream = await dialFrames(agent.home.run.socket('agent'), {
     token: readToken(agent.home)!,
     slot: 'bench',
@@ -125,7 +125,7 @@ async function benchBytes(): Promise<void> {
   add(
     'bytes to a client per byte of text, one token a frame',
     String(round(bytes / text.length, 1)),
-    `${text.length} bytes of text in 200 tokens of five bytes`,
+    `${text.length} bytes of text in 1,000 tokens of five bytes`,
   );
 }
 
