@@ -128,6 +128,8 @@ export const limits = {
     evidenceFilesMax: 50,
     evidenceThreadsMax: 40,
     evidenceChildrenMax: 40,
+    /** The files of the home are watched this long after the first programs were started; until then the pulse looks, and the watch itself once it stands. */
+    watchAfterMs: 150,
     /** `ps` on systems without /proc. */
     psMs: 3_000,
     /** Pause between two looks at all processes for strays: 200 slots that stop at once share a few looks (measured: 6 ms each for 500 processes). */

@@ -80,7 +80,8 @@ function isLivingMember(name: string, pgid: number): boolean {
 
 /** Fields of /proc/<pid>/stat from the third (state) on. */
 function statFields(pid: number): string[] {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // utf8 is what Node reads with one call; the only field that may be anything else is cut off.
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The second field is the name in parentheses and may hold spaces: split after the last ')'.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

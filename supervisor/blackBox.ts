@@ -2,7 +2,7 @@
  * The black boxes in `crash/`: one bounded file per abnormal end, `<slot>.json` the last one, `<slot>.1.json`
  * the one before, and so on. A full disk costs the box, not the restart.
  */
-import { readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { freemem, loadavg, release, totalmem, type, uptime } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '../base/limits.ts';
@@ -79,8 +79,10 @@ export function saveBox(crashDir: string, box: BlackBox): boolean {
 
 /** The last box of a slot: what `status` says of its last end after the supervisor was started again. */
 export function readLastBox(crashDir: string, slot: string): BlackBox | undefined {
+  const path = boxPath(crashDir, slot, 0);
+  if (!existsSync(path)) return undefined;
   try {
-    const box = JSON.parse(readFileSync(boxPath(crashDir, slot, 0), 'utf8')) as BlackBox;
+    const box = JSON.parse(readFileSync(path, 'utf8')) as BlackBox;
     return box.slot === slot && typeof box.last_exit?.summary === 'string' ? box : undefined;
   } catch {
     return undefined;

@@ -4,12 +4,12 @@
  * each; nothing of it outlives `gone`.
  */
 import { spawn } from 'node:child_process';
-import { hexId } from '../base/ids.ts';
+import { uuid } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { deferred, sleep, within } from '../base/time.ts';
 import { drain } from '../ipc/contracts/peer.ts';
 import type { Link } from '../ipc/link.ts';
-import { groupAlive, identityOf, isSameProcess, startTimeOf, type ProcessIdentity } from '../state/processIdentity.ts';
+import { bootId, groupAlive, isSameProcess, startTimeOf, type ProcessIdentity } from '../state/processIdentity.ts';
 import type { Cgroup } from './cgroup.ts';
 import type { SlotSpec } from './spec.ts';
 import { WATCHDOG_FLAGS } from './mainStack.ts';
@@ -147,7 +147,7 @@ export class Incarnation {
 
   /** Starts the process in its own session and group. Never throws: a failed start is an exit fact. */
   static start(spec: SlotSpec, { trees, code, outputFd, listeners = [], env = {} }: StartParts): Incarnation {
-    const nonce = hexId(32);
+    const nonce = uuid();
     const mark = trees.newMark(spec.slot);
     const [file, ...words] = spec.command;
     const isOurs = spec.kind === 'worker' && file === process.execPath;
@@ -160,12 +160,23 @@ export class Incarnation {
       detached: true,
       stdio: ['ignore', outputFd, outputFd, ...listeners.map(({ fd }) => fd)],
     });
-    child.once('exit', (exitCode, signal) => exited.resolve({ code: exitCode, signal }));
+    let hasEnded = false;
+    child.once('exit', (exitCode, signal) => {
+      hasEnded = true;
+      exited.resolve({ code: exitCode, signal });
+    });
     child.once('error', (thrown) => exited.resolve({ code: null, signal: null, spawnError: thrown.message }));
     const pid = child.pid ?? 0;
     const cgroup = pid === 0 ? undefined : trees.hold(pid, mark, spec.memoryHardBytes);
+    let startTime: number | undefined;
     const record = {
-      ...identityOf(pid),
+      pid,
+      /** Read when it is first asked for: of many that start together all are started first. A child keeps its number until its end was seen here. */
+      get start_time() {
+        startTime ??= hasEnded ? 0 : (startTimeOf(pid) ?? 0);
+        return startTime;
+      },
+      boot_id: bootId(),
       slot: spec.slot,
       nonce,
       code,

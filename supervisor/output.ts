@@ -4,7 +4,8 @@
  * fits and the next supervisor reads it (stack §4). A chunk is read, noted in the journal and written to the
  * slot's log within one turn of the loop; what a killed supervisor had in its hands the next one finds there.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { AgentError } from '../base/errors.ts';
@@ -50,29 +51,46 @@ const READS_MAX = 64;
 export class OutputDesk {
   readonly #buffer: CaptureBuffer;
   readonly #leaveOut: LeftOut | undefined;
+  /** Made here and not opened yet: nobody has written to them. */
+  readonly #fresh = new Set<string>();
 
   constructor(leaveOut?: LeftOut) {
     this.#leaveOut = leaveOut;
     this.#buffer = new CaptureBuffer(CHUNK_AT + limits.logs.captureChunkBytes, leaveOut?.letters);
   }
 
-  /** Makes the pipes that are missing, all with one process. Errors: HOME_UNUSABLE. */
-  prepare(paths: readonly string[]): void {
+  /** Makes the pipes that are missing, all with one process; none of them may be opened meanwhile. Errors: HOME_UNUSABLE. */
+  async prepare(paths: readonly string[]): Promise<void> {
     const missing = paths.filter((path) => !isPipe(path));
-    if (missing.length > 0) makePipes(missing);
+    if (missing.length === 0) return;
+    await makePipes(missing);
+    for (const path of missing) this.#fresh.add(path);
   }
 
   /** Opens (and makes, if need be) the pipe of a slot. Errors: HOME_UNUSABLE. */
   open(path: string, options: OutputOptions): Output {
-    this.prepare([path]);
-    return new SlotOutput(path, { ...options, buffer: this.#buffer, leaveOut: this.#leaveOut });
+    let isFresh = this.#fresh.delete(path);
+    if (!isFresh && !isPipe(path)) {
+      makePipe(path);
+      isFresh = true;
+    }
+    return new SlotOutput(path, { ...options, buffer: this.#buffer, leaveOut: this.#leaveOut, isFresh });
   }
+}
+
+interface OpenOptions extends OutputOptions {
+  buffer: CaptureBuffer;
+  leaveOut: LeftOut | undefined;
+  isFresh: boolean;
 }
 
 class SlotOutput implements Output {
   readonly writeFd: number;
   readonly #readFd: number;
-  readonly #reader: Socket;
+  #reader: Socket | undefined;
+  #beginning: NodeJS.Immediate | undefined;
+  /** Nothing can be in the pipe yet. */
+  #isEmpty: boolean;
   readonly #buffer: Buffer;
   readonly #lines: LineWriter;
   readonly #journal: OutputJournal;
@@ -84,8 +102,9 @@ class SlotOutput implements Output {
 
   constructor(
     path: string,
-    { file, shared, slot, redact, onFlood, buffer, leaveOut }: OutputOptions & { buffer: CaptureBuffer; leaveOut: LeftOut | undefined },
+    { file, shared, slot, redact, onFlood, buffer, leaveOut, isFresh }: OpenOptions,
   ) {
+    this.#isEmpty = isFresh;
     this.#file = file;
     this.#buffer = buffer.bytes;
     this.#lines = new LineWriter({
@@ -102,6 +121,12 @@ class SlotOutput implements Output {
     if (left) this.#takeOver(left, shared);
     this.writeFd = openSync(path, constants.O_RDWR);
     this.#readFd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    // Of many programs that start together all are started first; until then the pipe holds what they say.
+    this.#beginning = setImmediate(() => this.#begin(buffer));
+  }
+
+  #begin(buffer: CaptureBuffer): void {
+    this.#beginning = undefined;
     const chunk = buffer.bytes.subarray(CHUNK_AT, buffer.inputBytes);
     this.#reader = new Socket({
       fd: this.#readFd,
@@ -140,7 +165,8 @@ class SlotOutput implements Output {
   }
 
   reset(): void {
-    this.#readNow();
+    if (!this.#isEmpty) this.#readNow();
+    this.#isEmpty = false;
     this.#endLine();
     this.#recent.clear();
   }
@@ -151,7 +177,9 @@ class SlotOutput implements Output {
   }
 
   [Symbol.dispose](): void {
-    this.#reader.destroy();
+    clearImmediate(this.#beginning);
+    if (this.#reader) this.#reader.destroy();
+    else closeSync(this.#readFd);
     closeSync(this.writeFd);
     this.#lines.flush();
     this.#file.close();
@@ -251,17 +279,41 @@ function isPipe(path: string): boolean {
   return false;
 }
 
-/** One process for all of them: 200 take 8 ms. */
-function makePipes(paths: readonly string[]): void {
+/** One process for all of them: 200 take 8 ms, in which this one goes on. */
+async function makePipes(paths: readonly string[]): Promise<void> {
   try {
-    execFileSync('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' });
-    const fd = openSync(paths[0]!, constants.O_RDWR | constants.O_NONBLOCK);
-    if (!fstatSync(fd).isFIFO()) throw new Error('it is not a pipe');
-    closeSync(fd);
+    await once(spawn('mkfifo', words(paths), { stdio: 'ignore' }), 'exit');
+    // A start that was asked for meanwhile may have made one of them.
+    const lacking = paths.filter((path) => !lstatSync(path, { throwIfNoEntry: false })?.isFIFO());
+    if (lacking.length > 0) throw new Error(`mkfifo did not make ${lacking.join(', ')}`);
+    proveIsPipe(paths[0]!);
   } catch (cause) {
-    throw new AgentError('HOME_UNUSABLE', `cannot make the pipe ${paths[0]}`, {
-      cause,
-      fix: 'have mkfifo (coreutils) in PATH, and use a home on a local file system that allows named pipes',
-    });
+    throw cannotMake(paths[0]!, cause);
   }
 }
+
+/** For a slot that came later. */
+function makePipe(path: string): void {
+  try {
+    execFileSync('mkfifo', words([path]), { stdio: 'ignore' });
+    proveIsPipe(path);
+  } catch (cause) {
+    throw cannotMake(path, cause);
+  }
+}
+
+const words = (paths: readonly string[]): string[] => ['-m', '600', ...paths];
+
+/** Some file systems take the call and make something else. */
+function proveIsPipe(path: string): void {
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  const isFifo = fstatSync(fd).isFIFO();
+  closeSync(fd);
+  if (!isFifo) throw new Error('it is not a pipe');
+}
+
+const cannotMake = (path: string, cause: unknown): AgentError =>
+  new AgentError('HOME_UNUSABLE', `cannot make the pipe ${path}`, {
+    cause,
+    fix: 'have mkfifo (coreutils) in PATH, and use a home on a local file system that allows named pipes',
+  });

@@ -4,7 +4,7 @@
  * everything for the next one. What a kill can take is only what the kernel handed over in the few microseconds
  * before the first write here. Not synced: it is for the death of the process, not of the machine.
  */
-import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { limits } from '../base/limits.ts';
 import type { LogPlace } from '../base/logFile.ts';
 
@@ -32,6 +32,8 @@ export class OutputJournal {
 
   /** What an earlier supervisor left, if it can be read. */
   read(): Noted | undefined {
+    // Asked first: an error made and caught costs five times as much.
+    if (!existsSync(this.#path)) return undefined;
     try {
       const file = readFileSync(this.#path);
       if (file.length < journalHeadBytes || file.length > SIZE_MAX || file.readUInt32LE(0) !== MAGIC) return undefined;

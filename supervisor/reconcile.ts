@@ -55,7 +55,8 @@ export function planReload(before: readonly SlotSpec[], after: readonly SlotSpec
 /** What `after` gets wrong: names nobody has, and circles. Such an entry is waited for by nobody. */
 export function orderProblems(specs: readonly SlotSpec[]): { slot: string; what: string }[] {
   const bySlot = new Map(specs.map((spec) => [spec.slot, spec]));
-  return specs.flatMap((spec) => [
+  const ordered = specs.filter(({ after }) => after.length > 0);
+  return ordered.flatMap((spec) => [
     ...spec.after
       .filter((name) => !bySlot.has(name))
       .map((name) => ({ slot: spec.slot, what: `it is to start after "${name}", which does not exist` })),
@@ -65,6 +66,7 @@ export function orderProblems(specs: readonly SlotSpec[]): { slot: string; what:
 
 /** The slots that `spec` really waits for: existing ones that do not wait for it. */
 export function waitsFor(spec: SlotSpec, specs: readonly SlotSpec[]): string[] {
+  if (spec.after.length === 0) return [];
   const bySlot = new Map(specs.map((other) => [other.slot, other]));
   return spec.after.filter((name) => bySlot.has(name) && name !== spec.slot && !reaches(name, spec.slot, bySlot));
 }

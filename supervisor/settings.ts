@@ -53,7 +53,7 @@ export class Settings {
     this.#loaded = loadConfig(this.#home);
   }
 
-  /** Says what is wrong with them, keeps what is good, and hides what is secret. */
+  /** Says what is wrong with them, and hides what is secret. */
   report(problems: Problems, log: Logger, redact: Redactor): void {
     const { problem, unknown } = this.#loaded;
     if (problem) {
@@ -61,7 +61,6 @@ export class Settings {
       problems.set('config', `${place}: ${problem.message}; the last good configuration serves`, problem.fix);
     } else {
       problems.delete('config');
-      this.#remember(log);
     }
     for (const key of unknown) log.warn(`config.yaml: the key "${key}" is not known to this version; it is kept and ignored`);
     try {
@@ -72,7 +71,9 @@ export class Settings {
     }
   }
 
-  #remember(log: Logger): void {
+  /** Keeps what is good, for the day when it is not. */
+  remember(log: Logger): void {
+    if (this.#loaded.problem) return;
     try {
       rememberGood(this.#home, this.#loaded);
     } catch (thrown) {

@@ -25,9 +25,9 @@ export class SlotOutputs {
     this.#parts = parts;
   }
 
-  /** Makes the pipes of all of them at once. Errors: HOME_UNUSABLE. */
-  prepare(specs: readonly SlotSpec[]): void {
-    this.#desk.prepare(specs.map((spec) => this.#path(spec)));
+  /** Makes the pipes of all of them at once; none may be opened meanwhile. Errors: HOME_UNUSABLE. */
+  prepare(specs: readonly SlotSpec[]): Promise<void> {
+    return this.#desk.prepare(specs.map((spec) => this.#path(spec)));
   }
 
   /** Errors: HOME_UNUSABLE. */

@@ -83,7 +83,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     notices: controlNotices(supervisor),
   });
   failed.use(server);
-  supervisor.begin(server, wanted);
+  await supervisor.begin(server, wanted);
   failed.move();
   return supervisor;
 }
@@ -109,6 +109,8 @@ export class Supervisor {
   #trees: Trees;
   #adoptedEnds: AdoptedWatch;
   #outputs: SlotOutputs;
+  /** The pipes of what is wanted at boot are there. */
+  #pipes: Promise<void> | undefined;
   #gatewayRecords = new Map<string, GatewayRecord>();
   #problems: Problems;
   #adopted = 0;
@@ -173,17 +175,22 @@ export class Supervisor {
     this.#checkOrder();
     for (const slot of found.stopped) this.#stopped.add(slot);
     const wanted = this.#reconcile();
+    this.#pipes = this.#outputs.prepare(wanted.map(({ spec }) => spec));
+    // Whoever waits for it hears of it.
+    this.#pipes.catch(() => {});
     await Promise.all(found.leftovers.map((record) => sweepTree(record, this.#trees)));
     await this.#sweepUnknown(found);
+    if (found.alive.length > 0) await this.#pipes;
     this.#takeOver(found, wanted);
     return wanted;
   }
 
-  /** The control socket serves: start what is wanted, watch, and tell. */
-  begin(server: SocketServer, wanted: SlotRunner[]): void {
+  /** The control socket serves: start what is wanted, then keep, watch and tell. Errors: HOME_UNUSABLE. */
+  async begin(server: SocketServer, wanted: SlotRunner[]): Promise<void> {
     this.#server = server;
-    this.#outputs.prepare(wanted.map(({ spec }) => spec));
-    this.#order.start(wanted);
+    await this.#pipes;
+    if (!this.#down) this.#order.start(wanted);
+    this.#settings.remember(this.log);
     this.#watch();
     this.#snapshot.now();
     this.log.info('supervising', {
@@ -308,6 +315,7 @@ export class Supervisor {
     const mcpBefore = this.#settings.hasMcpServers;
     this.#settings.renew();
     this.#settings.report(this.#problems, this.log, this.#redact);
+    this.#settings.remember(this.log);
     const added = carryOutReload(this.#reloadHost(), this.#options.specs(this.#settings.config));
     this.#checkOrder();
     const isNew = ({ spec }: SlotRunner) => added.has(spec.slot) || (spec.start === 'mcpServers' && !mcpBefore);

@@ -2,18 +2,43 @@
  * What the supervisor looks at while nothing happens: files that people change, and the pulse on which signs of
  * life, resource samples and the log budget ride. Wake-ups where they can be had, one slow timer where not.
  */
-import { watch as watchFiles } from 'chokidar';
+import type { FSWatcher } from 'chokidar';
 import { limits } from '../base/limits.ts';
 import { errorFields, type Logger } from '../base/log.ts';
-import { untilBeatMs } from '../base/time.ts';
+import { sleep, untilBeatMs } from '../base/time.ts';
 
-/** Calls back when one of the files was made, changed or removed: a hint, the file is the truth. */
+/**
+ * Calls back when one of the files was made, changed or removed: a hint, the file is the truth. The watch stands a
+ * moment after this: programs that were just started get the processor first.
+ */
 export function watchHome(paths: string[], log: Logger, onChange: () => void): AsyncDisposable {
-  const files = watchFiles(paths, { ignoreInitial: true, persistent: true });
-  // What changed while the watch was being set up is seen by looking once more.
-  files.on('all', onChange).on('ready', onChange);
-  files.on('error', (thrown) => log.warn('watching the home failed', errorFields(thrown)));
-  return { [Symbol.asyncDispose]: () => files.close() };
+  const over = new AbortController();
+  const opened = sleep(limits.supervisor.watchAfterMs, over.signal).then(
+    () => watchFiles(paths, log, onChange),
+    () => undefined,
+  );
+  return {
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await (await opened)?.close();
+    },
+  };
+}
+
+/** Loaded here: 6 ms that the first start of a program would wait for. */
+async function watchFiles(paths: string[], log: Logger, onChange: () => void): Promise<FSWatcher | undefined> {
+  try {
+    const { watch } = await import('chokidar');
+    const files = watch(paths, { ignoreInitial: true, persistent: true });
+    // What changed until the watch stood is seen by looking once more.
+    files.on('all', onChange).on('ready', onChange);
+    files.on('error', (thrown) => log.warn('watching the home failed', errorFields(thrown)));
+    return files;
+  } catch (thrown) {
+    // The pulse looks at the files too.
+    log.warn('watching the home failed', errorFields(thrown));
+    return undefined;
+  }
 }
 
 /**

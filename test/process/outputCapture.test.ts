@@ -204,7 +204,7 @@ t.test(
   'lesson 19: whoever captures is killed over and over while a child prints: no line doubled, none torn, none that was read is lost',
   async (t) => {
     using here = place();
-    new OutputDesk().prepare([here.pipe]);
+    await new OutputDesk().prepare([here.pipe]);
     const writeFd = openSync(here.pipe, constants.O_RDWR);
     t.teardown(() => closeSync(writeFd));
     const count = 40_000;
@@ -279,7 +279,7 @@ t.test('what was read but not written when the capturer died is written by the n
 
 t.test('lesson 20: repeats that were only counted when the capturer was killed are counted on by the next one', async (t) => {
   using here = place();
-  new OutputDesk().prepare([here.pipe]);
+  await new OutputDesk().prepare([here.pipe]);
   const writeFd = openSync(here.pipe, constants.O_RDWR);
   t.teardown(() => closeSync(writeFd));
   const first = await capturer(here);
