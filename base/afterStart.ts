@@ -25,9 +25,14 @@ export interface SettleOptions {
 export function settleAfterStart({ afterMs = limits.worker.trimMs, steady = false }: SettleOptions = {}): void {
   setTimeout(() => {
     flushCompileCache();
-    setFlagsFromString('--expose-gc');
-    (runInNewContext('gc') as Collect)({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    setFlagsFromString('--no-expose-gc');
+    giveMemoryBack();
     if (steady) setFlagsFromString('--no-memory-reducer');
   }, afterMs).unref();
+}
+
+/** Collects what nobody needs any more and returns it to the system, now. Takes 10 to 20 ms. */
+export function giveMemoryBack(): void {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as Collect)({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  setFlagsFromString('--no-expose-gc');
 }

@@ -10,7 +10,12 @@ const UUID_HEAD = 12;
 
 /** `n` hexadecimal characters. Short ones are cut from UUIDs, which Node makes 128 at a time: 30 times as fast as random bytes. */
 export const hexId = (n: number): string =>
-  n <= UUID_HEAD ? crypto().randomUUID().replace('-', '').slice(0, n) : crypto().randomBytes(Math.ceil(n / 2)).toString('hex').slice(0, n);
+  n <= UUID_HEAD
+    ? crypto().randomUUID().replace('-', '').slice(0, n)
+    : crypto()
+        .randomBytes(Math.ceil(n / 2))
+        .toString('hex')
+        .slice(0, n);
 
 export const uuid = (): string => crypto().randomUUID();
 

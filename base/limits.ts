@@ -128,12 +128,16 @@ export const limits = {
     evidenceFilesMax: 50,
     evidenceThreadsMax: 40,
     evidenceChildrenMax: 40,
+    /** From so many starts at once on, memory is given back first: each start copies the page tables of the supervisor (measured: 1 ms for each 28 MB). */
+    manyStarts: 40,
     /** The files of the home are watched this long after the first programs were started; until then the pulse looks, and the watch itself once it stands. */
     watchAfterMs: 150,
     /** `ps` on systems without /proc. */
     psMs: 3_000,
     /** Pause between two looks at all processes for strays: 200 slots that stop at once share a few looks (measured: 6 ms each for 500 processes). */
     strayLookMs: 5,
+    /** The look for strays after a stop of many waits this long for the last of them: a slow one holds the others up no longer. */
+    strayGatherMs: 50,
     /** An adopted process is looked at this often; its closed connection is heard at once. */
     adoptedLookMs: 1_000,
     /** Black boxes kept for a slot, and the size of one and of all together. */

@@ -5,6 +5,7 @@
  * 0 stopped as asked, 75 start me again, 78 a restart cannot help.
  */
 import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import { isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { limits } from '../base/limits.ts';
@@ -109,6 +110,8 @@ async function failed(thrown: unknown): Promise<number> {
 
 if (import.meta.main) {
   process.title = 'agent-supervisor';
+  // Compiling a check takes longer than the few checks that this process ever makes with it.
+  z.config({ jitless: true });
   if (managedBy() === 'launchd') cutOwnOutput(2);
   process.exit(await main().catch(failed));
 }

@@ -75,7 +75,11 @@ async function bundle(dir: string): Promise<void> {
 }
 
 /** Bundles these entries; answers the names of the files that were written. */
-async function write(dir: string, input: Record<string, string>, groups: { name: string; test: (id: string) => boolean }[]): Promise<string[]> {
+async function write(
+  dir: string,
+  input: Record<string, string>,
+  groups: { name: string; test: (id: string) => boolean }[],
+): Promise<string[]> {
   const { rolldown } = await import('rolldown');
   const build = await rolldown({
     cwd: root,

@@ -25,6 +25,8 @@ export interface Noted {
 export class OutputJournal {
   readonly #path: string;
   #fd: number | undefined;
+  /** There is, or may be, a file of that name. */
+  #exists = false;
 
   constructor(path: string) {
     this.#path = path;
@@ -33,7 +35,8 @@ export class OutputJournal {
   /** What an earlier supervisor left, if it can be read. */
   read(): Noted | undefined {
     // Asked first: an error made and caught costs five times as much.
-    if (!existsSync(this.#path)) return undefined;
+    this.#exists = existsSync(this.#path);
+    if (!this.#exists) return undefined;
     try {
       const file = readFileSync(this.#path);
       if (file.length < journalHeadBytes || file.length > SIZE_MAX || file.readUInt32LE(0) !== MAGIC) return undefined;
@@ -73,7 +76,8 @@ export class OutputJournal {
   /** Nothing is open any more. */
   clear(): void {
     this.close();
-    rmSync(this.#path, { force: true });
+    if (this.#exists) rmSync(this.#path, { force: true });
+    this.#exists = false;
   }
 
   close(): void {
@@ -83,6 +87,7 @@ export class OutputJournal {
 
   #write(bytes: Uint8Array, position: number): void {
     try {
+      this.#exists = true;
       this.#fd ??= openSync(this.#path, constants.O_WRONLY | constants.O_CREAT, 0o600);
       writeSync(this.#fd, bytes, 0, bytes.length, position);
     } catch {

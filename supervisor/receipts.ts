@@ -16,10 +16,12 @@ export class ReceiptBook {
     this.#receipts = [`${path}.1`, path].flatMap(readReceipts).slice(-limits.supervisor.receiptsMax);
   }
 
-  keep(receipt: Receipt): void {
-    this.#receipts.push(receipt);
-    if (this.#receipts.length > limits.supervisor.receiptsMax) this.#receipts.shift();
-    this.#file.append(JSON.stringify(receipt));
+  /** All of them with one write. */
+  keep(...receipts: readonly Receipt[]): void {
+    if (receipts.length === 0) return;
+    this.#receipts.push(...receipts);
+    this.#receipts.splice(0, this.#receipts.length - limits.supervisor.receiptsMax);
+    this.#file.appendBlock(Buffer.from(receipts.map((receipt) => `${JSON.stringify(receipt)}\n`).join('')));
   }
 
   /** Newest first. */

@@ -78,7 +78,8 @@ export class ResourceBook {
       const used = usage.get(process.pid);
       if (used) samples.set(process.slot, this.#note(process, used));
     }
-    for (const slot of this.#tracks.keys()) if (!running.some((process) => process.slot === slot)) this.#tracks.delete(slot);
+    const here = new Set(running.map(({ slot }) => slot));
+    for (const slot of this.#tracks.keys()) if (!here.has(slot)) this.#tracks.delete(slot);
     return samples;
   }
 
@@ -98,6 +99,8 @@ export class ResourceBook {
 
   /** What its memory says about the current incarnation. */
   judge(slot: string, limit: { softBytes: number | undefined; hardBytes: number | undefined }): MemoryVerdict {
+    // Most slots have no limit: nothing is gathered for them.
+    if (limit.softBytes === undefined && limit.hardBytes === undefined) return 'ok';
     return judgeMemory({ ...limit, rssBytes: (this.#tracks.get(slot)?.recent ?? []).map(({ rssBytes }) => rssBytes) });
   }
 

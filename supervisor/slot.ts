@@ -5,6 +5,7 @@
  * loaded while the old one still serves; nothing is spawned that is not wanted; every end leads to a decision.
  */
 import { machine, type Step } from '../base/machine.ts';
+import type { SlotState } from '../ipc/contracts/supervisor.ts';
 import { decideRestart, emptyHistory, type End, type History } from './backoff.ts';
 import { defaultPolicy, type Handover, type RestartPolicy, type RestartRule } from './spec.ts';
 
@@ -34,6 +35,19 @@ export type Slot = Shared &
     | { phase: 'backoff'; untilMs: number }
     | { phase: 'parked'; untilMs: number; why: string }
   );
+
+/** The phase as `status` shows it. */
+export const visibleState: Record<Slot['phase'], SlotState> = {
+  down: 'down',
+  starting: 'starting',
+  ready: 'ready',
+  relieving: 'ready',
+  retiring: 'ready',
+  draining: 'draining',
+  ending: 'backoff',
+  backoff: 'backoff',
+  parked: 'parked',
+};
 
 export type SlotEvent =
   /** Boot, `start`, or first demand. */

@@ -70,6 +70,11 @@ export class SlotProcesses {
     this.#output?.[Symbol.dispose]();
   }
 
+  /** Before a start of many: the pipe is there when its turn comes. Errors: HOME_UNUSABLE. */
+  openOutput(): void {
+    this.#open();
+  }
+
   spawn(): Incarnation {
     const output = this.#open();
     output.reset();
@@ -188,7 +193,9 @@ export class SlotProcesses {
       ...(env ? { env } : {}),
     });
     const { slot } = spec;
-    this.#host.log.info(env ? `the successor of ${slot} started` : `${slot} started`, { worker: slot, worker_pid: incarnation.pid });
+    const said = env ? `the successor of ${slot} started` : `${slot} started`;
+    // Of many that start together all are started first.
+    setImmediate(() => this.#host.log.info(said, { worker: slot, worker_pid: incarnation.pid }));
     this.#follow(incarnation);
     return incarnation;
   }

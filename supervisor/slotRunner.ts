@@ -17,7 +17,7 @@ import { Health, type HealthHost } from './health.ts';
 import type { EndWatch, ExitFacts, Incarnation, IncarnationRecord } from './incarnation.ts';
 import type { Beat, Bounds } from './liveness.ts';
 import { PendingCommand, type Outcome } from './pendingCommand.ts';
-import { newSlot, nextSlot, withRules, type Effect, type Slot, type SlotEvent } from './slot.ts';
+import { newSlot, nextSlot, visibleState, withRules, type Effect, type Slot, type SlotEvent } from './slot.ts';
 import { SlotProcesses, type ProcessHost } from './slotProcesses.ts';
 import type { Handover, RestartPolicy, SlotSpec } from './spec.ts';
 
@@ -36,18 +36,6 @@ export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 
   ended(box: BlackBox): void;
   redact: Redactor;
 }
-
-const visibleState: Record<Slot['phase'], SlotState> = {
-  down: 'down',
-  starting: 'starting',
-  ready: 'ready',
-  relieving: 'ready',
-  retiring: 'ready',
-  draining: 'draining',
-  ending: 'backoff',
-  backoff: 'backoff',
-  parked: 'parked',
-};
 
 export class SlotRunner {
   spec: SlotSpec;
@@ -188,6 +176,10 @@ export class SlotRunner {
   restart(actor: string, cause: string, drain: boolean): Promise<Receipt> {
     this.#slot = withRules(this.#slot, { handover: this.#host.handover(this.spec) });
     return this.#command('restart', actor, cause, { type: 'restart', drain, atMs: this.#now() });
+  }
+
+  openOutput(): void {
+    this.#processes.openOutput();
   }
 
   /** Boot: start without anybody waiting. */

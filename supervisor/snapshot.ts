@@ -2,6 +2,10 @@
 import { limits } from '../base/limits.ts';
 import type { Status, WorkerStatus } from '../ipc/contracts/supervisor.ts';
 import { writeFileAtomic } from '../state/atomicFile.ts';
+import type { Home } from '../state/home.ts';
+import { readPause } from '../state/pause.ts';
+import type { ProcessIdentity } from '../state/processIdentity.ts';
+import type { Release } from '../state/release.ts';
 import type { SlotRunner } from './slotRunner.ts';
 
 /** What was last measured of a running slot. */
@@ -12,7 +16,49 @@ export interface Sample {
   leakBytesPerHour?: number | null;
 }
 
-export function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerStatus {
+export interface StatusParts {
+  home: Home;
+  release: Release;
+  managedBy: Status['supervisor']['managed_by'];
+  demo: boolean;
+  startedAt: string;
+  /** Of the supervisor itself. */
+  identity: ProcessIdentity;
+  /** How many workers were taken over from an earlier supervisor. */
+  adopted: number;
+  problems: Status['problems'];
+  slots: ReadonlyMap<string, SlotRunner>;
+  sample: (slot: string) => Sample | undefined;
+}
+
+export function composeStatus({ home, release, identity, slots, ...parts }: StatusParts): Status {
+  const pause = readPause(home);
+  const address = slots.get('dashboard')?.facts.address;
+  const runners = [...slots.values()];
+  return {
+    supervisor: {
+      pid: identity.pid,
+      version: release.version,
+      code: release.code,
+      started_at: parts.startedAt,
+      home: home.root,
+      managed_by: parts.managedBy,
+      adopted: parts.adopted,
+      start_time: identity.start_time,
+      boot_id: identity.boot_id,
+      dashboard: typeof address === 'string' ? address : null,
+      demo: parts.demo,
+    },
+    paused: pause
+      ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }
+      : null,
+    problems: [...parts.problems, ...outdated(runners, release.code)],
+    workers: runners.map((runner) => workerStatus(runner, parts.sample(runner.spec.slot))),
+    at: new Date().toISOString(),
+  };
+}
+
+function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerStatus {
   const { spec, incarnation } = runner;
   return {
     slot: spec.slot,
@@ -40,7 +86,7 @@ export function workerStatus(runner: SlotRunner, sample: Sample | undefined): Wo
 }
 
 /** Taken over from a supervisor of another release: they work on, and say that they are of another one. */
-export function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems'] {
+function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems'] {
   return [...runners].flatMap(({ spec, incarnation }) =>
     spec.kind === 'worker' && incarnation && incarnation.record.code !== code
       ? [{ what: `${spec.slot} runs the code of another release (${incarnation.record.code})`, fix: `agent restart ${spec.slot}` }]

@@ -4,7 +4,7 @@
  */
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { limits } from '../base/limits.ts';
-import { deferred, sleep, type Deferred } from '../base/time.ts';
+import { deferred, sleep, within, type Deferred } from '../base/time.ts';
 import { killOnce, markedProcesses, type Marked } from '../state/marks.ts';
 
 interface Request {
@@ -15,6 +15,13 @@ interface Request {
 export class StrayHunt {
   #requests = new Map<string, Request>();
   #running = false;
+  #expected = 0;
+  #enough: Deferred<void> | undefined;
+
+  /** So many incarnations are about to end together: a look waits a moment for all of them. */
+  expect(count: number): void {
+    this.#expected = count;
+  }
 
   /** True once no process carries the mark; false when one could not be killed. Callers of the same moment share the looks. */
   kill(mark: string): Promise<boolean> {
@@ -23,6 +30,7 @@ export class StrayHunt {
       request = { deadlineMs: performance.now() + limits.worker.killMs, gone: deferred<boolean>() };
       this.#requests.set(mark, request);
       if (!this.#running) void this.#run();
+      else if (this.#requests.size >= this.#expected) this.#enough?.resolve();
     }
     return request.gone.promise;
   }
@@ -31,11 +39,22 @@ export class StrayHunt {
     this.#running = true;
     // Whoever asks in this turn of the loop shares the first look.
     await new Promise((resolve) => setImmediate(resolve));
+    await this.#gather();
     while (this.#requests.size > 0) {
       this.#look();
       if (this.#requests.size > 0) await sleep(limits.supervisor.strayLookMs);
     }
     this.#running = false;
+  }
+
+  async #gather(): Promise<void> {
+    if (this.#requests.size < this.#expected) {
+      const enough = deferred<void>();
+      this.#enough = enough;
+      await within(enough.promise, { ms: limits.supervisor.strayGatherMs, what: 'the end of all of them' }).catch(() => {});
+      this.#enough = undefined;
+    }
+    this.#expected = 0;
   }
 
   #look(): void {

@@ -17,7 +17,6 @@ import { ensureToken, prepareHome, type Home } from '../state/home.ts';
 import { stampOf } from '../state/fileStamp.ts';
 import type { HeldLock } from '../state/lock.ts';
 import { openLogSink } from '../state/logs.ts';
-import { readPause } from '../state/pause.ts';
 import { identityOf } from '../state/processIdentity.ts';
 import type { Release } from '../state/release.ts';
 import { AdoptedWatch } from './adopted.ts';
@@ -34,7 +33,7 @@ import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
 import { takeHome } from './ownership.ts';
 import { Problems } from './problems.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
-import { createSnapshotWriter, outdated, workerStatus } from './snapshot.ts';
+import { composeStatus, createSnapshotWriter } from './snapshot.ts';
 import { SlotOutputs } from './slotOutput.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { Settings } from './settings.ts';
@@ -252,30 +251,19 @@ export class Supervisor {
   }
 
   status(): Status {
-    const pause = readPause(this.home);
     const { release, managedBy, demo } = this.#options;
-    const address = this.slots.get('dashboard')?.facts.address;
-    return {
-      supervisor: {
-        pid: process.pid,
-        version: release.version,
-        code: release.code,
-        started_at: this.#startedAt,
-        home: this.home.root,
-        managed_by: managedBy,
-        adopted: this.#adopted,
-        start_time: this.#identity.start_time,
-        boot_id: this.#identity.boot_id,
-        dashboard: typeof address === 'string' ? address : null,
-        demo,
-      },
-      paused: pause
-        ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }
-        : null,
-      problems: [...this.#problems.list(), ...outdated(this.slots.values(), release.code)],
-      workers: [...this.slots.values()].map((runner) => workerStatus(runner, this.upkeep.sample(runner.spec.slot))),
-      at: new Date().toISOString(),
-    };
+    return composeStatus({
+      home: this.home,
+      release,
+      managedBy,
+      demo,
+      startedAt: this.#startedAt,
+      identity: this.#identity,
+      adopted: this.#adopted,
+      problems: this.#problems.list(),
+      slots: this.slots,
+      sample: (slot) => this.upkeep.sample(slot),
+    });
   }
 
   receipts(slot: string | undefined, limit: number): Receipt[] {
@@ -455,7 +443,8 @@ export class Supervisor {
 
   /** Once per turn of the loop. What was started and is not on record yet when this process is killed is found by its mark. */
   #saveRecords(): void {
-    if (this.#recordsDue) return;
+    // On the way down nothing starts: a record of a process that has ended proves itself void.
+    if (this.#recordsDue || this.#down) return;
     this.#recordsDue = true;
     setImmediate(() => {
       this.#recordsDue = false;
@@ -483,17 +472,18 @@ export class Supervisor {
     const receipts: Receipt[] = [];
     for (const tier of tiers) {
       const runners = [...this.slots.values()].filter((runner) => runner.spec.tier === tier && runner.state !== 'down');
+      this.#trees.expectEnds(runners.filter(({ incarnation }) => incarnation !== undefined).length);
       receipts.push(...(await Promise.all(runners.map((runner) => runner.stop(actor, 'the service goes down', drain)))));
     }
-    for (const receipt of receipts) this.#receipts.keep(receipt);
-    this.#snapshot.now();
-    // The answer to whoever asked leaves before the socket does.
-    setTimeout(() => void this.#finish(), 10);
+    this.#receipts.keep(...receipts);
+    // The answer to whoever asked leaves first: it is composed in the microtasks before this, and closing a link sends what waits.
+    setImmediate(() => void this.#finish());
     return receipts;
   }
 
   async #finish(): Promise<void> {
     for (const runner of this.slots.values()) runner.release();
+    this.#snapshot.now();
     this.#snapshot[Symbol.dispose]();
     // What was stopped by hand is stopped until the next start of the service.
     rmSync(this.home.run.slots, { force: true });

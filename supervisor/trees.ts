@@ -52,6 +52,11 @@ export class Trees {
     return cgroup === undefined || mark === undefined || basename(cgroup) !== mark ? undefined : new Cgroup(cgroup);
   }
 
+  /** So many incarnations are about to end: one look for strays will do for all that end at about the same time. */
+  expectEnds(count: number): void {
+    this.#strays.expect(count);
+  }
+
   /** Kills what carries the mark; true once nothing does. */
   killMarked(mark: string | undefined): Promise<boolean> {
     return mark === undefined ? Promise.resolve(true) : this.#strays.kill(mark);
