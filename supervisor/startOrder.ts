@@ -1,5 +1,4 @@
 /** Starts slots, each after the ones it names in `after` (contract §12); those are not waited for for ever. */
-import { giveMemoryBack } from '../base/afterStart.ts';
 import { limits } from '../base/limits.ts';
 import type { Changes } from './changes.ts';
 import { waitsFor } from './reconcile.ts';
@@ -25,7 +24,6 @@ export class StartOrder {
     const specs = [...this.#slots.values()].map(({ spec }) => spec);
     const down = wanted.filter(({ state }) => state === 'down');
     for (const runner of down) this.#waiting.add(runner);
-    if (down.length >= limits.supervisor.manyStarts) giveMemoryBack();
     // Between two starts as little as possible: what is written to after a start has to be copied again.
     for (const runner of down) runner.openOutput();
     for (const runner of down) {

@@ -4,6 +4,7 @@
  * It does no worker's work, loads nothing heavy and imports no service.
  */
 import { rmSync } from 'node:fs';
+import { giveMemoryBack } from '../base/afterStart.ts';
 import { AgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
@@ -177,6 +178,7 @@ export class Supervisor {
     this.#pipes = this.#outputs.prepare(wanted.map(({ spec }) => spec));
     // Whoever waits for it hears of it.
     this.#pipes.catch(() => {});
+    if (wanted.length >= limits.supervisor.manyStarts) giveMemoryBack();
     await Promise.all(found.leftovers.map((record) => sweepTree(record, this.#trees)));
     await this.#sweepUnknown(found);
     if (found.alive.length > 0) await this.#pipes;

@@ -184,9 +184,9 @@ t.test('one process makes the pipes of all slots; a pipe that exists is kept', a
   using here = place();
   const desk = new OutputDesk();
   const paths = Array.from({ length: 50 }, (_, n) => join(here.dir, `${n}.out`));
-  desk.prepare(paths);
+  await desk.prepare(paths);
   const inode = statSync(paths[7]!).ino;
-  desk.prepare(paths);
+  await desk.prepare(paths);
   t.ok(paths.every((path) => statSync(path).isFIFO() && (statSync(path).mode & 0o777) === 0o600));
   t.equal(statSync(paths[7]!).ino, inode);
 });
