@@ -99,8 +99,8 @@ async function write(
     chunkFileNames: 'chunks/[name]-[hash].js',
     sourcemap: true,
     sourcemapExcludeSources: true,
-    // Comments are in the sources; here they would be read at each start.
-    comments: false,
+    // Comments are in the sources; here they would be read at each start. Notices of licences stay.
+    comments: { legal: true, annotation: false, jsdoc: false },
     codeSplitting: { groups },
   });
   await build.close();
