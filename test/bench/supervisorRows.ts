@@ -8,12 +8,23 @@ import { controlAnswers } from './peers/nodePeers.ts';
 import type { Peer } from './peers/peer.ts';
 import { names, nowMs, Trial, type Field, type WorkerKind } from './trial.ts';
 
-/** Start asked for → the last of `count` workers is ready; then stop → all gone. */
-export async function startAndStop(peer: Peer, field: Field, count: number, kind: WorkerKind): Promise<{ bootMs: number; stopMs: number }> {
+export interface StartAndStop {
+  /** The first start ever in its folder, and the usual one: what a peer keeps for itself is there. */
+  firstMs: number;
+  bootMs: number;
+  stopMs: number;
+}
+
+/** Start asked for → the last of `count` workers is ready; then stop → all gone. Twice in the same folder. */
+export async function startAndStop(peer: Peer, field: Field, count: number, kind: WorkerKind): Promise<StartAndStop> {
   await using trial = await Trial.begin(peer, field, count, kind);
+  const firstMs = (await trial.allReady(count)) - trial.startedAtMs;
+  await sleep(1_000);
+  await trial.stop();
+  await trial.start();
   const bootMs = (await trial.allReady(count)) - trial.startedAtMs;
   await sleep(1_000);
-  return { bootMs, stopMs: await trial.stop() };
+  return { firstMs, bootMs, stopMs: await trial.stop() };
 }
 
 const SLOTS = 6;

@@ -15,7 +15,17 @@ import { layOutPackage } from './package.ts';
 import { runit, s6, supervisord } from './peers/debianPeers.ts';
 import { bareNode, ours, pm2 } from './peers/nodePeers.ts';
 import type { Peer } from './peers/peer.ts';
-import { capture, grandchild, idle, kills, startAndStop, statusCommand, supervisorKilled, type Succession } from './supervisorRows.ts';
+import {
+  capture,
+  grandchild,
+  idle,
+  kills,
+  startAndStop,
+  statusCommand,
+  supervisorKilled,
+  type Succession,
+  type StartAndStop,
+} from './supervisorRows.ts';
 import { compileWorker, sweep, type Field } from './trial.ts';
 
 const { values } = parseArgs({
@@ -114,6 +124,7 @@ async function killRows(peers: readonly Peer[], field: Field): Promise<void> {
 async function bootRows(peers: readonly Peer[], field: Field): Promise<void> {
   await eachInTurn(peers, field, 4, 'node', (peer, runs) => {
     add('boot, 4 Node workers ready', peer, `${shown(spread(runs.map(({ bootMs }) => bootMs)))} ms`);
+    add('the first boot ever in a home', peer, `${shown(spread(runs.map(({ firstMs }) => firstMs)))} ms`);
     add('stop of these', peer, `${shown(spread(runs.map(({ stopMs }) => stopMs)))} ms`);
   });
 }
@@ -121,6 +132,7 @@ async function bootRows(peers: readonly Peer[], field: Field): Promise<void> {
 async function manyRows(peers: readonly Peer[], field: Field): Promise<void> {
   await eachInTurn(peers, field, MANY, 'c plain', (peer, runs) => {
     add(`${MANY} programs, start of all`, peer, `${shown(spread(runs.map(({ bootMs }) => bootMs)))} ms`);
+    add(`${MANY} programs, the first start ever`, peer, `${shown(spread(runs.map(({ firstMs }) => firstMs)))} ms`);
     add(`${MANY} programs, stop of all`, peer, `${shown(spread(runs.map(({ stopMs }) => stopMs)))} ms`);
   });
 }
@@ -131,9 +143,9 @@ async function eachInTurn(
   field: Field,
   count: number,
   kind: 'node' | 'c plain',
-  tell: (peer: Peer, runs: { bootMs: number; stopMs: number }[]) => void,
+  tell: (peer: Peer, runs: StartAndStop[]) => void,
 ): Promise<void> {
-  const runs = new Map(peers.map((peer) => [peer, [] as { bootMs: number; stopMs: number }[]]));
+  const runs = new Map(peers.map((peer) => [peer, [] as StartAndStop[]]));
   // The first one fills caches and counts for nobody.
   for (let turn = 0; turn <= rounds; turn++) {
     for (const peer of peers) {

@@ -90,10 +90,11 @@ export class Trial implements AsyncDisposable {
     return until(`${this.peer.name}: ${name} says ${what}`, () => this.said(what, name).find(({ atMs }) => atMs > sinceMs), withinMs);
   }
 
-  /** All workers have said that they are ready; answers when the last one did. */
+  /** All workers have said since the last start that they are ready; answers when the last one did. */
   async allReady(count: number): Promise<number> {
     return until(`${this.peer.name}: ${count} workers are ready`, () => {
-      const ready = new Map(this.said('ready').map(({ name, atMs }) => [name, atMs]));
+      const said = this.said('ready').filter(({ atMs }) => atMs > this.startedAtMs);
+      const ready = new Map(said.map(({ name, atMs }) => [name, atMs]));
       return ready.size >= count && Math.max(...ready.values());
     });
   }

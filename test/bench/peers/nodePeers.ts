@@ -1,8 +1,7 @@
 /** The supervisors that run on Node: ours as it is packaged, pm2, and the floor. */
-import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { down, status as statusMethod } from '../../../ipc/contracts/supervisor.ts';
+import { status as statusMethod } from '../../../ipc/contracts/supervisor.ts';
 import { dial } from '../../../ipc/dial.ts';
 import { openHome, prepareHome, readToken, type Home } from '../../../state/home.ts';
 import { BASE_ENV, endWith, filesOf, foreground, pidFrom, runQuietly, type Peer } from './peer.ts';
@@ -38,12 +37,7 @@ export function ours(packageRoot: string): Peer {
         env,
         status: [join(packageRoot, 'bin/agent'), 'status', '--json'],
         logs: (name) => filesOf(home.logs, (file) => file === `${name}.log` || file.startsWith(`${name}.log.`)),
-        async stop() {
-          using control = await dial(home.run.supervisorSocket, { token: readToken(home) ?? '', slot: 'bench', startingMs: 10_000 });
-          await control.call(down, { actor: 'bench' });
-          // Its end itself, as with every other peer: looked for now and then it would be seen up to 50 ms late.
-          if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-        },
+        stop: () => endWith(child, 'SIGTERM'),
       };
     },
   };
