@@ -20,6 +20,10 @@ export interface TurnParts {
   /** Model calls, at most. */
   iterationsMax?: number;
   reasoningEffort?: string | undefined;
+  /** Whether the model call that leaves now asks for the fast tier. */
+  fast?: () => boolean;
+  /** Stable name of the conversation. */
+  cacheKey?: string | undefined;
 }
 
 export interface TurnError {
@@ -84,10 +88,12 @@ interface Answer {
 }
 
 /** Streams one answer into events. What was received before a cut or an interrupt is kept; half a set of tool calls is not. */
-async function receive({ model, system, tools, events, signal, reasoningEffort }: TurnParts, messages: ModelMessage[]): Promise<Answer> {
+async function receive(parts: TurnParts, messages: ModelMessage[]): Promise<Answer> {
+  const { model, system, tools, events, signal, reasoningEffort, cacheKey } = parts;
   const answer: Answer = { text: '', reasoning: '', toolCalls: [], usage: null, finishReason: 'other' };
   try {
-    for await (const chunk of untilAborted(model.stream({ system, messages, tools: tools.specs, signal, reasoningEffort }), signal)) {
+    const request = { system, messages, tools: tools.specs, signal, reasoningEffort, cacheKey, fast: parts.fast?.() };
+    for await (const chunk of untilAborted(model.stream(request), signal)) {
       switch (chunk.type) {
         case 'text':
           answer.text += chunk.text;

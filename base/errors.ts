@@ -75,6 +75,13 @@ export const errorTable = {
   NO_PROVIDER: { rpc: 4301, retry: false, means: 'No model provider is configured (no_provider_configured).' },
   PROVIDER_FAILED: { rpc: 4302, retry: true, means: 'The model provider answered with an error or not at all.' },
   PROVIDER_CUT: { rpc: 4303, retry: true, means: 'The provider ended the stream early; the text received so far is kept.' },
+  CONTEXT_OVERFLOW: {
+    rpc: 4309,
+    retry: false,
+    means: "The conversation is larger than the model's window; a turn compresses and asks again.",
+  },
+  UNKNOWN_MODEL: { rpc: 4310, retry: false, means: 'The model cannot be used: its provider is unknown or lacks what it needs.' },
+  MODEL_SWITCH_ERR_BAD_REASONING: { rpc: 4311, retry: false, means: 'No reasoning level has that name.' },
   TOOL_UNKNOWN: { rpc: 4304, retry: false, means: 'No tool has that name in this session.' },
   TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
   TOOL_TIMEOUT: { rpc: 4306, retry: false, means: 'The tool ran into the deadline guard (tool_timeout).' },

@@ -257,6 +257,31 @@ export const limits = {
     /** A title made from the first prompt. */
     titleMaxChars: 50,
   },
+  models: {
+    /** Interface spec, Limits: bounded fast window. */
+    fastAutoSeconds: 60,
+    /** Interface spec: lists of models are fetched again after this, in minutes. */
+    catalogTtlMinutes: 20,
+    /** A list of models is read within this; a server on this machine answers a probe at once or is not there. */
+    catalogMs: 10_000,
+    probeMs: 500,
+    /** The largest public list (an aggregator's) has 3 MB and 600 models. */
+    catalogMaxBytes: 16 * MiB,
+    catalogModelsMax: 2_000,
+    /** Lists kept on disk: providers of the past go first. */
+    catalogProvidersMax: 50,
+    /** Reference, Pools: a key that is over its rate rests, one that is out of money rests longer. */
+    keyRestMs: 3_600_000,
+    keyUnpaidRestMs: 86_400_000,
+    /** The same 429 is asked again this often before another key takes over. */
+    keyRetriesMax: 1,
+    /** A prompt's image as it goes to a provider (their own limits lie between 5 and 20 MB). */
+    imageMaxBytes: 20 * MiB,
+    /** Messages at the end of a prompt that carry a cache mark, beside the system prompt (reference, Prompt caching). */
+    cacheMarksMax: 3,
+    /** An error's own words, of a provider that answers with a page. */
+    errorTextMaxChars: 500,
+  },
   tools: {
     /** Reference, Conflicts: 120 s or 300 s; the shorter, since the model may ask for more. */
     terminalMs: 120_000,

@@ -1,20 +1,28 @@
 /**
  * Which model a turn uses, decided from configuration alone, without any network call. Order (interface
- * spec, Free-tier identity): what the session or `model.provider` names; then a configured provider; then
- * OPENAI_API_KEY of the host; last the rehearsal model, when it is on offer. An identity of the free tier
- * will stand between the last two.
+ * spec, Free-tier identity): what the session or the configuration names; then a configured provider; then
+ * the keys of well-known hosts; then a server found running on this machine; last the rehearsal model, when
+ * it is on offer. An identity of the free tier will stand before the keys of hosts.
  */
 import { AgentError } from '../../base/errors.ts';
-import type { Model } from '../ports.ts';
-import { rehearsalModel, rehearsalName } from './rehearsal.ts';
-import type { EndpointSettings } from './openaiCompatible.ts';
+import { implicitKinds, isProviderKind, kindOf, kindTable, type Credential, type EndpointSettings, type ProviderKind } from './kinds.ts';
+import { parseModelName, type NamedModel } from './modelName.ts';
+import { rehearsalName } from './rehearsal.ts';
 
 export interface ProviderEntry {
   kind?: string | undefined;
   base_url?: string | undefined;
   key_env?: string | undefined;
+  pool?: string[] | undefined;
   models?: string[] | undefined;
   headers?: Record<string, string> | undefined;
+}
+
+/** A model server found on this machine. */
+export interface DetectedServer {
+  kind: ProviderKind;
+  baseUrl: string;
+  models: readonly string[];
 }
 
 export interface ResolveInput {
@@ -24,6 +32,8 @@ export interface ResolveInput {
   /** Chosen for this session; stands over the configuration. */
   session?: { model?: string | undefined; provider?: string | undefined } | undefined;
   providers?: Record<string, ProviderEntry> | undefined;
+  aliases?: Record<string, string> | undefined;
+  detected?: readonly DetectedServer[] | undefined;
   /** Value of a secret by its variable; undefined when it is not set. */
   secret(name: string): string | undefined;
   /** The rehearsal model is on offer. */
@@ -38,18 +48,10 @@ export type Resolution =
   | { kind: 'rehearsal'; because: string | null }
   | { kind: 'none'; because: string | null; message: string; fix: string };
 
-const OPENAI_URL = 'https://api.openai.com/v1';
-const OPENAI_KEY = 'OPENAI_API_KEY';
-const OPENAI_MODEL = 'gpt-5';
-
-/** Provider kinds this release speaks. */
-const SPOKEN = new Set(['openai-compatible', 'openai']);
-
 export function resolveModel(input: ResolveInput): Resolution {
-  const named = input.session?.provider ?? input.provider;
-  const wanted = input.session?.model ?? input.model;
+  const { provider: named, model: wanted } = chosen(input);
   if (named === rehearsalName.provider) return { kind: 'rehearsal', because: null };
-  const tries = named ? [tryProvider(named, wanted, input)] : candidates(input, wanted).map((name) => tryProvider(name, wanted, input));
+  const tries = (named ? [named] : candidates(input, wanted)).map((name) => tryProvider(name, wanted, input));
   const usable = tries.find((tried) => typeof tried !== 'string');
   if (usable) return { kind: 'endpoint', settings: usable };
   const because = tries.find((tried) => typeof tried === 'string') ?? null;
@@ -58,49 +60,85 @@ export function resolveModel(input: ResolveInput): Resolution {
 
 /** Providers that could serve right now, by name. */
 export function usableProviders(input: ResolveInput): string[] {
-  return candidates(input, undefined).filter((name) => typeof tryProvider(name, input.model ?? 'any', input) !== 'string');
+  return candidates(input, undefined).filter((name) => typeof tryProvider(name, chosen(input).model ?? 'any', input) !== 'string');
 }
 
-/** Loads what the resolution needs and makes the model. Errors: NO_PROVIDER. */
-export async function createModel(resolution: Resolution): Promise<Model> {
-  switch (resolution.kind) {
-    case 'rehearsal':
-      return rehearsalModel();
-    case 'none':
-      throw noProvider(resolution);
-    case 'endpoint': {
-      const { openaiCompatibleModel } = await import('./openaiCompatible.ts');
-      return openaiCompatibleModel(resolution.settings);
-    }
-  }
+/** Settings of one provider, by name or `provider:model`; or the sentence that says why it cannot serve. */
+export function resolveNamed(text: string, input: ResolveInput): EndpointSettings | string {
+  const { provider, model } = parseModelName(text, namesOf(input));
+  return provider === undefined ? tryProvider(model, undefined, input) : tryProvider(provider, model || undefined, input);
 }
 
 export function noProvider({ message, fix }: Extract<Resolution, { kind: 'none' }>): AgentError {
   return new AgentError('NO_PROVIDER', message, { fix, facts: { reason: 'no_provider_configured' } });
 }
 
-/** Configured ones first, those that list the wanted model before the others; then the host's own key. */
-function candidates({ providers = {}, secret }: ResolveInput, wanted: string | undefined): string[] {
-  const names = Object.keys(providers);
-  const lists = (name: string) => (wanted !== undefined && providers[name]!.models?.includes(wanted) ? 0 : 1);
-  const implicit = secret(OPENAI_KEY) && !names.includes('openai') ? ['openai'] : [];
-  return [...names.toSorted((a, b) => lists(a) - lists(b)), ...implicit];
+export const namesOf = ({ providers = {}, aliases = {} }: Pick<ResolveInput, 'providers' | 'aliases'>) => ({ providers, aliases });
+
+/** What is wanted: the session's words, then the configuration's. A model name may bring its provider along; a provider named beside it wins. */
+function chosen(input: ResolveInput): { provider: string | undefined; model: string | undefined } {
+  const read = (text: string | undefined): Partial<NamedModel> => (text === undefined ? {} : parseModelName(text, namesOf(input)));
+  const session = read(input.session?.model);
+  const configured = read(input.model);
+  const usual = input.provider ?? configured.provider;
+  const provider = input.session?.provider ?? session.provider ?? usual;
+  // The default model belongs to the default provider: another one answers with its own.
+  return { provider, model: (session.model ?? (provider === usual ? configured.model : undefined)) || undefined };
 }
 
+/** Configured ones first, those that list the wanted model before the others; then the keys of hosts, its maker first; then what runs here. */
+function candidates({ providers = {}, secret, detected = [] }: ResolveInput, wanted: string | undefined): string[] {
+  const names = Object.keys(providers);
+  const lists = (name: string) => (wanted !== undefined && providers[name]!.models?.includes(wanted) ? 0 : 1);
+  const makes = (kind: ProviderKind) => (wanted !== undefined && makers.find(({ models }) => models.test(wanted))?.kind === kind ? 0 : 1);
+  const implicit = implicitKinds.filter((kind) => !names.includes(kind) && kindTable[kind].keyEnvs.some((name) => secret(name)));
+  const found = detected.map(({ kind }) => kind).filter((kind) => !names.includes(kind));
+  return [...names.toSorted((a, b) => lists(a) - lists(b)), ...implicit.toSorted((a, b) => makes(a) - makes(b)), ...found];
+}
+
+/** Who serves a model of that name; an aggregator's names have a slash. */
+const makers: readonly { models: RegExp; kind: ProviderKind }[] = [
+  { models: /\//, kind: 'openrouter' },
+  { models: /^claude-/, kind: 'anthropic' },
+  { models: /^gemini-/, kind: 'google' },
+  { models: /^(?:gpt-|o\d|chatgpt)/, kind: 'openai' },
+];
+
 /** Settings, or the sentence that says why not. */
-function tryProvider(name: string, wanted: string | undefined, { providers = {}, secret }: ResolveInput): EndpointSettings | string {
-  const entry = providers[name] ?? (name === 'openai' ? { kind: 'openai' } : undefined);
+function tryProvider(name: string, wanted: string | undefined, input: ResolveInput): EndpointSettings | string {
+  const { providers = {}, secret, detected = [] } = input;
+  const found = detected.find(({ kind }) => kind === name);
+  const entry: ProviderEntry | undefined =
+    providers[name] ?? (isProviderKind(name) && name !== 'openai-compatible' ? { kind: name } : undefined);
   if (!entry) return `model.provider names "${name}", which is not under providers in config.yaml`;
-  const kind = entry.kind ?? (name === 'openai' ? 'openai' : 'openai-compatible');
-  if (!SPOKEN.has(kind)) return `provider ${name} is of kind ${kind}, which this version does not speak yet`;
-  const baseUrl = entry.base_url ?? (kind === 'openai' ? OPENAI_URL : undefined);
+  const kind = kindOf(name, entry.kind);
+  if (!isProviderKind(kind)) return `provider ${name} is of kind ${kind}, which this version does not speak`;
+  const facts = kindTable[kind];
+  const baseUrl = entry.base_url ?? (providers[name] ? facts.baseUrl : (found?.baseUrl ?? facts.baseUrl));
   if (!baseUrl) return `provider ${name} has no base_url`;
-  const keyEnv = entry.key_env ?? (kind === 'openai' ? OPENAI_KEY : undefined);
-  const apiKey = keyEnv ? secret(keyEnv) : undefined;
-  if (keyEnv && !apiKey) return `provider ${name} needs ${keyEnv}, which is not set`;
-  const model = wanted ?? entry.models?.[0] ?? (kind === 'openai' ? OPENAI_MODEL : undefined);
+  const keys = keysOf(entry, facts.keyEnvs, secret);
+  const keyEnvs = entry.key_env ? [entry.key_env] : facts.keyEnvs;
+  if (keyEnvs.length > 0 && keys.length === 0) return `provider ${name} needs ${keyEnvs.join(' or ')}, which is not set`;
+  const isDetected = found !== undefined && providers[name] === undefined;
+  // A default meant for another host is not what this server has loaded.
+  const offered =
+    isDetected && wanted !== undefined && !found.models.includes(wanted) && found.models.length > 0 && input.session?.model === undefined;
+  const model = (offered ? undefined : wanted) ?? entry.models?.[0] ?? found?.models[0] ?? facts.model;
   if (!model) return `no model is chosen for provider ${name}: set model.default`;
-  return { provider: name, model, baseUrl, apiKey, keyEnv, headers: filledHeaders(entry.headers, secret) };
+  const [first] = keys;
+  const headers = filledHeaders(entry.headers, secret);
+  return { provider: name, kind, model, baseUrl, apiKey: first?.value, keyEnv: first?.env, keys, headers, detected: isDetected };
+}
+
+/** Its key, then its pool; the same key is not counted twice. */
+function keysOf({ key_env, pool = [] }: ProviderEntry, usual: readonly string[], secret: ResolveInput['secret']): Credential[] {
+  const own = key_env ? [key_env] : usual.filter((name) => secret(name)).slice(0, 1);
+  const keys: Credential[] = [];
+  for (const env of [...own, ...pool]) {
+    const value = secret(env);
+    if (value && !keys.some((key) => key.value === value)) keys.push({ env, value });
+  }
+  return keys;
 }
 
 function filledHeaders(headers: Record<string, string> = {}, secret: ResolveInput['secret']): Record<string, string> {
@@ -113,6 +151,6 @@ function nothing(because: string | null, { envFile }: ResolveInput): Resolution 
     kind: 'none',
     because,
     message: `no model provider is configured (no_provider_configured)${because ? `: ${because}` : ''}`,
-    fix: `put ${OPENAI_KEY}=… into ${envFile}, or name a local server: agent config set providers.local.base_url http://127.0.0.1:8080/v1 and agent config set model.default <its model>`,
+    fix: `put OPENAI_API_KEY=… (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY) into ${envFile}, or name a local server: agent config set providers.local.base_url http://127.0.0.1:8080/v1 and agent config set model.default <its model>`,
   };
 }

@@ -4,11 +4,6 @@ import { jitteredDelayMs } from '../../base/time.ts';
 
 const { providerRetryBaseMs, providerRetryMaxMs, providerRetryAfterMaxMs } = limits.turn;
 
-/** Statuses after which the same request may succeed. */
-export function mayRetry(status: number | undefined): boolean {
-  return status === undefined || status === 408 || status === 425 || status === 429 || status >= 500;
-}
-
 /** `Retry-After` in seconds or as a date, or `retry-after-ms`. Undefined when absent or unreadable. */
 export function retryAfterMs(headers: Record<string, string> | undefined, nowMs: number = Date.now()): number | undefined {
   const exact = Number(headers?.['retry-after-ms'] ?? Number.NaN);

@@ -3,7 +3,6 @@
  * `turn.run` to other workers. What a crash left behind is in order before the socket listens.
  */
 import { join } from 'node:path';
-import { createModel } from '../../agent/models/resolve.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
@@ -12,7 +11,8 @@ import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
-import { createModelDesk, factsOf } from './models.ts';
+import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
+import { followPortal } from './modelSwitch.ts';
 import { processGroups, recover } from './recover.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
@@ -32,7 +32,9 @@ export function buildAgent(context: WorkerContext): SessionParts {
     onStored: () => context.progress(),
     onPrune: (sessionId, seq) => turns.saveProgress(sessionId, seq),
   });
-  const desk = createModelDesk(context);
+  const desk = createModelDesk(context, {
+    onSwitch: (sessionId, provider, model) => void followPortal({ context, store, events, desk }, { sessionId, provider, model }),
+  });
   const toolbox = createToolbox(context, processGroups(store));
   const turns = new Turns({
     context,
@@ -41,7 +43,7 @@ export function buildAgent(context: WorkerContext): SessionParts {
     events,
     desk,
     toolbox,
-    info: (session, running) => infoOf({ context, desk }, session, running),
+    info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
   return { context, store, transcripts, events, turns, desk };
 }
@@ -56,7 +58,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const cut = recover({ store, transcripts, events, log });
   keepHouse(parts);
   const housekeeping = setInterval(() => keepHouse(parts), limits.turn.housekeepingMs).unref();
-  await loadModel(context, desk.resolve());
+  await loadModel(context, desk);
 
   const ready = {
     protocol: limits.ipc.protocol,
@@ -71,7 +73,10 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     active: () => turns.active(),
     facts: () => ({ ...modelFacts(desk.resolve()), clients: events.linkCount, turns_cut_at_start: cut }),
     drain: (signal) => turns.drain(signal),
-    started: () => turns.resumeQueues(),
+    started() {
+      turns.resumeQueues();
+      void desk.warm();
+    },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
       store.close();
@@ -91,10 +96,11 @@ function keepHouse({ context, store, events }: SessionParts): void {
 }
 
 /** The first turn must not wait for a package; without a provider none is loaded. */
-async function loadModel({ log }: WorkerContext, resolution: ReturnType<ReturnType<typeof createModelDesk>['resolve']>): Promise<void> {
+async function loadModel({ log }: WorkerContext, desk: ModelDesk): Promise<void> {
+  const resolution = desk.resolve();
   const { provider, model, warning } = factsOf(resolution);
   if (warning) log.warn(warning);
-  if (resolution.kind !== 'none') await createModel(resolution);
+  if (resolution.kind !== 'none') await desk.open();
   log.info(provider ? `answers with ${provider}/${model}` : 'no provider is usable');
 }
 

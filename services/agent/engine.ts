@@ -14,7 +14,7 @@ import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { readText } from '../../state/config/load.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
-import type { ModelDesk } from './models.ts';
+import { isFirstTurn, type ModelDesk } from './models.ts';
 import type { SessionRecord, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { MessageRecord, Transcripts } from './transcripts.ts';
@@ -57,7 +57,7 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   const names = verdict.allowed.map((tool) => tool.name);
   running.session = pin(parts, running, names);
   announceInfo(parts, running, true);
-  return runTurn({
+  const turn = runTurn({
     model,
     system: running.session.system_prompt ?? '',
     tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict) }),
@@ -65,8 +65,11 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
     events: { emit: (type, payload) => emit(parts, running, type, payload) },
     signal,
     iterationsMax: config.agent?.max_turns ?? limits.turn.iterationsMax,
-    reasoningEffort: config.agent?.reasoning_effort,
+    reasoningEffort: desk.effort(running.session).asked ?? undefined,
+    fast: desk.fast(running.session, isFirstTurn(parts.store, running.session.id)),
+    cacheKey: running.session.id,
   });
+  return turn.finally(() => desk.turnOver(running.session.id));
 }
 
 /** What the first turn of a session fixes for the later ones. Tools that came since are added at the end. */

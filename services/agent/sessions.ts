@@ -7,7 +7,7 @@ import { isoTime } from '../../base/time.ts';
 import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
-import { factsOf, type ModelDesk } from './models.ts';
+import { factsOf, isFirstTurn, type ModelDesk } from './models.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
@@ -41,18 +41,24 @@ export function requireSession(store: Store, name: string): SessionRecord {
   return session;
 }
 
-export function infoOf({ context, desk }: Pick<SessionParts, 'context' | 'desk'>, session: SessionRecord, running: boolean): SessionInfo {
-  const { provider, model, scripted, warning } = factsOf(desk.resolve(session));
+export function infoOf(
+  { context, store, desk }: Pick<SessionParts, 'context' | 'store' | 'desk'>,
+  session: SessionRecord,
+  running: boolean,
+): SessionInfo {
+  const resolution = desk.resolve(session);
+  const { provider, model, scripted, warning } = factsOf(resolution);
+  const { asked, wire } = desk.effort(session);
   return {
     model,
     provider,
-    reasoning_effort: session.reasoning_effort ?? context.config().config.agent?.reasoning_effort ?? null,
-    reasoning_effort_wire: session.reasoning_effort ?? context.config().config.agent?.reasoning_effort ?? null,
-    service_tier: session.service_tier ?? context.config().config.agent?.service_tier ?? null,
-    fast: false,
+    reasoning_effort: asked,
+    reasoning_effort_wire: wire,
+    service_tier: desk.tier(session),
+    fast: desk.fast(session, isFirstTurn(store, session.id))(),
     approval_mode: context.config().config.approvals?.mode ?? 'manual',
     safe_mode: session.safe_mode === 1,
-    context_max: null,
+    context_max: resolution.kind === 'endpoint' ? desk.facts.known(resolution.settings).contextWindow : null,
     context_used: null,
     usage: noUsage,
     scripted,

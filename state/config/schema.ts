@@ -124,7 +124,14 @@ export const Config = z.looseObject({
     .optional(),
   model_aliases: z.record(z.string(), z.string()).optional(),
   /** Interface spec: minutes between two looks at the lists of models; an explicit older `ttl_hours` is honoured. */
-  model_catalog: z.looseObject({ ttl_minutes: z.number().int().min(0).optional(), ttl_hours: z.number().min(0).optional() }).optional(),
+  model_catalog: z
+    .looseObject({
+      ttl_minutes: z.number().int().min(0).optional(),
+      ttl_hours: z.number().min(0).optional(),
+      /** False = no look at the usual ports of model servers on this machine. */
+      detect_local: z.boolean().optional(),
+    })
+    .optional(),
   /** Tried in turn when the chosen provider fails: `provider`, or `provider:model`. */
   fallback_providers: Names.optional(),
   credential_pool_strategies: z.record(z.string(), z.enum(['fill_first', 'round_robin', 'least_used', 'random'])).optional(),

@@ -1,39 +1,103 @@
 /** Methods of the gateway RPC about models and settings. */
+import { factsOf } from '../models.ts';
+import { serviceTiers } from '../../../agent/models/fastWindow.ts';
+import { reasoningLevels, requireLevel } from '../../../agent/models/reasoning.ts';
+import { AgentError } from '../../../base/errors.ts';
 import { SECRET_NAME } from '../../../base/redact.ts';
 import { isoTime } from '../../../base/time.ts';
-import { clientPing, configGet, setupStatus } from '../../../ipc/contracts/rpcSettings.ts';
+import { clientPing, configGet, configSet, modelOptions, setupRuntimeCheck, setupStatus } from '../../../ipc/contracts/rpcSettings.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
-import { parseKeyPath } from '../../../state/config/edit.ts';
-import { factsOf } from '../models.ts';
-import { requireSession, type SessionParts } from '../sessions.ts';
+import type { ParamsOf, ResultOf } from '../../../ipc/method.ts';
+import { parseKeyPath, parseValue, setConfigValue, type KeyPath } from '../../../state/config/edit.ts';
+import { providerRows } from '../modelRows.ts';
+import {
+  announce,
+  applyChange,
+  chosenModel,
+  parseModelWords,
+  parseTier,
+  plainScope,
+  warningOf,
+  type Change,
+  type Scope,
+} from '../modelSwitch.ts';
+import { infoOf, requireSession, type SessionParts } from '../sessions.ts';
+import type { SessionRecord } from '../store.ts';
 
-export function settingMethods({ context, store, desk }: SessionParts): Handler[] {
+export function settingMethods(parts: SessionParts): Handler[] {
+  const { desk } = parts;
   return [
     handle(clientPing, () => ({ at: isoTime(Date.now()) })),
     handle(setupStatus, () => {
       const resolution = desk.resolve();
       const { provider, model, scripted, warning } = factsOf(resolution);
+      const found = resolution.kind === 'endpoint' && resolution.settings.detected;
       return {
         ready: resolution.kind !== 'none',
-        provider_configured: resolution.kind === 'endpoint',
+        provider_configured: resolution.kind === 'endpoint' && !found,
         inference_provider: provider,
         model,
         scripted,
         free_tier: null,
         other_providers: desk.usable().filter((name) => name !== provider),
-        message: warning,
+        message: found ? `${provider} was found running on this machine; \`agent model set ${provider}:${model}\` keeps it` : warning,
       };
     }),
-    handle(configGet, ({ key, session_id }) => {
-      const session = session_id === undefined ? undefined : requireSession(store, session_id);
-      if (key === 'model') {
-        const { provider, model, scripted } = factsOf(desk.resolve(session));
-        return { key, value: model, provider, scripted };
-      }
-      if (key === 'reasoning') return { key, value: context.config().config.agent?.reasoning_effort ?? null };
-      return { key, value: configValue(context.config().config, key) };
-    }),
+    handle(setupRuntimeCheck, (params) => runtimeCheck(parts, params)),
+    handle(modelOptions, (params) => options(parts, params)),
+    handle(configGet, (params) => get(parts, params)),
+    handle(configSet, (params) => set(parts, params)),
   ];
+}
+
+async function runtimeCheck(
+  { desk }: SessionParts,
+  { provider, probe }: ParamsOf<typeof setupRuntimeCheck>,
+): Promise<ResultOf<typeof setupRuntimeCheck>> {
+  const resolution = provider === undefined ? desk.resolve() : desk.resolveAs({ provider });
+  const { provider: found, model, warning } = factsOf(resolution);
+  if (resolution.kind !== 'endpoint' || (provider !== undefined && found !== provider)) {
+    const ok = resolution.kind === 'rehearsal' && (provider === undefined || provider === found);
+    return { ok, provider: found, model, source: ok ? 'rehearsal' : null, error: ok ? null : (warning ?? `${provider} cannot be used`) };
+  }
+  const { settings } = resolution;
+  const error = probe ? (await desk.catalog.list(settings, { refresh: true })).error : null;
+  const source = settings.detected ? 'found on this machine' : (settings.keyEnv ?? settings.baseUrl);
+  return { ok: error === null, provider: found, model, source, error };
+}
+
+async function options(parts: SessionParts, params: ParamsOf<typeof modelOptions>): Promise<ResultOf<typeof modelOptions>> {
+  const { context, store, desk } = parts;
+  const session = params.session_id === undefined ? undefined : requireSession(store, params.session_id);
+  const providers = await providerRows(parts, { refresh: params.refresh === true, all: params.include_unconfigured === true });
+  const { provider, model } = factsOf(desk.resolve(session));
+  const { config } = context.config();
+  return {
+    current: { provider, model, reasoning: desk.effort(session).asked },
+    providers,
+    aliases: { ...config.model_aliases, ...config.model?.aliases },
+  };
+}
+
+// --- config.get ---
+
+function get({ context, store, desk }: SessionParts, { key, session_id }: ParamsOf<typeof configGet>): ResultOf<typeof configGet> {
+  const session = session_id === undefined ? undefined : requireSession(store, session_id);
+  switch (key) {
+    case 'model': {
+      const { provider, model, scripted } = factsOf(desk.resolve(session));
+      return { key, value: model, provider, scripted };
+    }
+    case 'reasoning': {
+      const { asked, wire } = desk.effort(session);
+      return { key, value: asked, wire, levels: reasoningLevels };
+    }
+    case 'fast':
+    case 'service_tier':
+      return { key, value: desk.tier(session) ?? 'normal', tiers: serviceTiers };
+    default:
+      return { key, value: configValue(context.config().config, key) };
+  }
 }
 
 /** The value at a dotted path; null when it is not set. What a name calls a secret is not given out. */
@@ -52,3 +116,97 @@ function withoutSecrets(value: unknown, name: string): unknown {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutSecrets(inner, key)]));
   return typeof value === 'string' && SECRET_NAME.test(name) ? '[redacted]' : value;
 }
+
+// --- config.set ---
+
+type SetResult = ResultOf<typeof configSet>;
+
+async function set(parts: SessionParts, params: ParamsOf<typeof configSet>): Promise<SetResult> {
+  const session = params.session_id === undefined ? undefined : requireSession(parts.store, params.session_id);
+  const text = String(params.value);
+  switch (params.key) {
+    case 'model': {
+      const words = parseModelWords(text);
+      if (!words.name && words.provider === undefined && words.reasoning === undefined) throw noValue();
+      const model = words.name || words.provider !== undefined ? chosenModel(parts, words) : undefined;
+      const scope = params.scope ?? words.scope ?? (model === undefined ? ownScope(session) : plainScope(parts, session));
+      return change(
+        parts,
+        { key: 'model', scope, session },
+        { ...(model === undefined ? {} : { model }), ...(words.reasoning ? { reasoning: words.reasoning } : {}) },
+      );
+    }
+    case 'reasoning': {
+      const reasoning = text === 'default' ? null : requireLevel(text);
+      return change(parts, { key: 'reasoning', scope: params.scope ?? ownScope(session), session }, { reasoning });
+    }
+    case 'fast':
+    case 'service_tier': {
+      const tier = text === 'default' ? null : parseTier(text);
+      return change(parts, { key: params.key, scope: params.scope ?? ownScope(session), session }, { tier });
+    }
+    default:
+      return setOther(parts, params);
+  }
+}
+
+const ownScope = (session: SessionRecord | undefined): Scope => (session ? 'session' : 'global');
+
+async function change(
+  parts: SessionParts,
+  { key, scope, session }: { key: 'model' | 'reasoning' | 'fast' | 'service_tier'; scope: Scope; session: SessionRecord | undefined },
+  wanted: Change,
+): Promise<SetResult> {
+  const { desk, store, turns } = parts;
+  if (scope !== 'global' && !session) {
+    throw new AgentError('MISSING_SESSION', `a change for ${scope === 'once' ? 'one turn' : 'a session'} needs a session_id`, {
+      field: 'session_id',
+      fix: 'name the session, or use the scope global',
+    });
+  }
+  await applyChange(parts, scope, session, wanted);
+  const now = session && announce(parts, session, turns.isRunning(session.id));
+  const asked = desk.effort(now).asked;
+  const warning = warningOf(
+    parts,
+    desk.resolve(now),
+    wanted.reasoning ?? ((wanted.model ? asked : undefined) as Change['reasoning']),
+    wanted.model !== undefined,
+  );
+  const value = get(parts, { key, session_id: now?.id }).value;
+  return { key, value, scope, warning, info: now ? infoOf({ ...parts, store }, now, turns.isRunning(now.id)) : null };
+}
+
+/** Any other key is one of config.yaml, for the whole profile. Errors: CONFIG_KEY, CONFIG_INVALID, BAD_REQUEST. */
+async function setOther({ context }: SessionParts, { key, value, scope }: ParamsOf<typeof configSet>): Promise<SetResult> {
+  if (scope === 'session' || scope === 'once') {
+    throw new AgentError('BAD_REQUEST', `scope: ${key} is a setting of the whole profile`, { field: 'scope', fix: 'leave the scope out' });
+  }
+  const path = parseKeyPath(key);
+  refuseSecret(path, String(value));
+  const { after } = await setConfigValue(context.paths.config, key, typeof value === 'string' ? parseValue(value) : value);
+  const foreign = context.config().unknown.includes(String(path[0]));
+  return {
+    key,
+    value: after,
+    scope: 'global',
+    warning: foreign ? `this version does not know ${String(path[0])}; it is kept` : null,
+    info: null,
+  };
+}
+
+/** Interface spec, Authentication 10: config.yaml is no place for a secret. */
+function refuseSecret(path: KeyPath, value: string): void {
+  if (!SECRET_NAME.test(String(path.at(-1))) || value.includes('${') || value === '') return;
+  const variable = path.map(String).join('_').replace(/\W/g, '_').toUpperCase();
+  throw new AgentError('BAD_REQUEST', `${path.join('.')} looks like a secret, and config.yaml is no place for one`, {
+    field: 'value',
+    fix: `put ${variable}=… into .env and write "\${${variable}}" here, or name the variable in key_env`,
+  });
+}
+
+const noValue = (): AgentError =>
+  new AgentError('BAD_REQUEST', 'value: names no model', {
+    field: 'value',
+    fix: 'write [provider:]model, or flags such as --reasoning high',
+  });

@@ -1,0 +1,208 @@
+/**
+ * The one streaming core behind every provider: a request, its time limits, and the parts of the answer as our chunks.
+ * Makes one try. Retries, keys and fallbacks are `chain.ts`; nothing here knows a vendor.
+ */
+import { AgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { abortReason } from '../../base/time.ts';
+import type { ModelChunk, ModelRequest, StopReason, ToolCall, Usage } from '../ports.ts';
+import type { Adapter, CallOptions, Prompt, StreamPart } from './endpoint.ts';
+import type { Price } from './facts.ts';
+import type { Credential, EndpointSettings } from './kinds.ts';
+import { inputOf, promptOf, toolsOf, type AssistantContent } from './prompt.ts';
+import { clampLevel, levelsOf } from './reasoning.ts';
+import { readArguments } from './toolArgs.ts';
+
+export interface Try {
+  adapter: Adapter;
+  settings: EndpointSettings;
+  key: Credential | undefined;
+  request: ModelRequest;
+  vision: boolean;
+  /** Answers of this model's turn by their first call; new ones are added. */
+  originals: Map<string, AssistantContent>;
+  /** Looked up after the last byte. */
+  price(): Promise<Price | null>;
+  onHeaders(headers: Record<string, string>): void;
+}
+
+/** Throws what the provider or the network did wrong; a stream without a proper end throws too. */
+export async function* streamOnce(attempt: Try): AsyncGenerator<ModelChunk> {
+  const { request } = attempt;
+  const watchdog = createWatchdog();
+  const signal = AbortSignal.any([request.signal, watchdog.signal]);
+  const answer: Answer = { calls: [], content: [] };
+  try {
+    const { stream, response } = await open(attempt, signal);
+    attempt.onHeaders(response?.headers ?? {});
+    for await (const part of stream) {
+      if (part.type !== 'stream-start') watchdog.fed();
+      if (part.type === 'error') throw part.error;
+      const chunk = toChunk(part, answer);
+      if (chunk) yield chunk;
+    }
+  } catch (thrown) {
+    throw watchdog.signal.aborted ? abortReason(watchdog.signal) : thrown;
+  } finally {
+    watchdog.stop();
+  }
+  yield* ending(answer, attempt);
+}
+
+/** The request leaves: everything before it is ours, everything after it the provider's. */
+async function open({ adapter, settings, key, request, vision, originals }: Try, signal: AbortSignal) {
+  const prompt: Prompt = await promptOf({ ...request, vision, cacheMark: adapter.cacheMark, originals });
+  const send: typeof fetch = (input, init) => {
+    request.onSent?.();
+    return fetch(input, init);
+  };
+  const model = adapter.languageModel({ settings, apiKey: key?.value, fetch: send });
+  const effort = clampLevel(request.reasoningEffort, levelsOf(settings.kind, settings.model));
+  const options: CallOptions = {
+    prompt,
+    abortSignal: signal,
+    providerOptions: adapter.options({ effort, fast: request.fast === true, cacheKey: request.cacheKey }, settings),
+    ...(request.tools.length > 0 ? { tools: toolsOf(request.tools)!, toolChoice: { type: 'auto' } } : {}),
+    ...(effort ? { reasoning: effort } : {}),
+  };
+  return model.doStream(options);
+}
+
+/** Aborts when the provider says nothing for too long: before its first byte, and between two parts. */
+function createWatchdog(): { signal: AbortSignal; fed(): void; stop(): void } {
+  const controller = new AbortController();
+  const arm = (ms: number, what: string) =>
+    setTimeout(() => controller.abort(new AgentError('PROVIDER_FAILED', `no ${what} for ${ms / 1_000} s`)), ms);
+  let timer = arm(limits.turn.providerFirstByteMs, 'answer');
+  let waitsForFirst = true;
+  return {
+    signal: controller.signal,
+    fed() {
+      // A timer that is pushed back costs less than a new one for each token.
+      if (waitsForFirst) {
+        clearTimeout(timer);
+        timer = arm(limits.turn.providerIdleMs, 'further text');
+        waitsForFirst = false;
+      } else timer.refresh();
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+interface Answer {
+  calls: { id: string; name: string; input: string }[];
+  /** As the provider will want it back. */
+  content: AssistantContent;
+  end?: Extract<StreamPart, { type: 'finish' }>;
+}
+
+function toChunk(part: StreamPart, answer: Answer): ModelChunk | undefined {
+  switch (part.type) {
+    case 'text-delta':
+      keep(answer, 'text', part.delta, part.providerMetadata);
+      return part.delta ? { type: 'text', text: part.delta } : undefined;
+    case 'reasoning-start':
+      answer.content.push({ type: 'reasoning', text: '', ...marks(part.providerMetadata) });
+      return undefined;
+    case 'reasoning-delta':
+      keep(answer, 'reasoning', part.delta, part.providerMetadata);
+      return part.delta ? { type: 'reasoning', text: part.delta } : undefined;
+    case 'reasoning-end':
+      keep(answer, 'reasoning', '', part.providerMetadata);
+      return undefined;
+    case 'text-start':
+      answer.content.push({ type: 'text', text: '', ...marks(part.providerMetadata) });
+      return undefined;
+    case 'tool-input-start':
+      return { type: 'toolStart', name: part.toolName };
+    case 'tool-call':
+      answer.calls.push({ id: part.toolCallId, name: part.toolName, input: part.input });
+      answer.content.push({
+        type: 'tool-call',
+        toolCallId: part.toolCallId,
+        toolName: part.toolName,
+        input: undefined,
+        ...marks(part.providerMetadata),
+      });
+      return undefined;
+    case 'finish':
+      answer.end = part;
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+const marks = (providerMetadata: Extract<StreamPart, { type: 'text-delta' }>['providerMetadata']) =>
+  providerMetadata ? { providerOptions: providerMetadata } : {};
+
+/** Adds to the last part of that type; signatures come with its end. */
+function keep({ content }: Answer, type: 'text' | 'reasoning', text: string, metadata: Parameters<typeof marks>[0]): void {
+  const last = content.findLast((part) => part.type === type);
+  if (last?.type !== type) {
+    if (text) content.push({ type, text, ...marks(metadata) });
+    return;
+  }
+  last.text += text;
+  if (metadata) last.providerOptions = { ...last.providerOptions, ...metadata };
+}
+
+const stopReasons: Record<string, StopReason> = {
+  stop: 'stop',
+  'tool-calls': 'tool_calls',
+  length: 'length',
+  'content-filter': 'content_filter',
+};
+
+/** Calls come last and all together: half a set of them must not run. */
+async function* ending(answer: Answer, { originals, price }: Try): AsyncGenerator<ModelChunk> {
+  const unified = answer.end?.finishReason.unified;
+  if (!answer.end || unified === 'interrupted' || unified === 'error') {
+    throw new AgentError('PROVIDER_CUT', 'the stream ended without saying so');
+  }
+  const calls: ToolCall[] = [];
+  for (const { id, name, input } of answer.calls) calls.push({ id, name, args: await readArguments(input, unified === 'length') });
+  remember(answer, calls, originals);
+  for (const call of calls) yield { type: 'toolCall', call };
+  yield { type: 'finish', reason: stopReasons[unified ?? ''] ?? 'other', usage: withCost(usageOf(answer.end.usage), await price()) };
+}
+
+/** Only answers that are gone back to: those with calls, and with something the plain words would lose. */
+function remember({ content }: Answer, calls: readonly ToolCall[], originals: Try['originals']): void {
+  const signed = content.some((part) => part.type === 'reasoning' || part.providerOptions !== undefined);
+  if (!calls[0]?.id || !signed) return;
+  const inputs = new Map(calls.map(({ id, args }) => [id, inputOf(args)]));
+  const whole = content.filter((part) => part.type !== 'text' || part.text !== '');
+  originals.set(
+    calls[0].id,
+    whole.map((part) => (part.type === 'tool-call' ? { ...part, input: inputs.get(part.toolCallId) } : part)),
+  );
+}
+
+type ProviderUsage = Extract<StreamPart, { type: 'finish' }>['usage'];
+
+function usageOf({ inputTokens, outputTokens }: ProviderUsage): Usage | null {
+  if (inputTokens.total === undefined || outputTokens.total === undefined) return null;
+  return {
+    input: inputTokens.total,
+    output: outputTokens.total,
+    ...(outputTokens.reasoning ? { reasoning: outputTokens.reasoning } : {}),
+    ...(inputTokens.cacheRead ? { cacheRead: inputTokens.cacheRead } : {}),
+    ...(inputTokens.cacheWrite ? { cacheWrite: inputTokens.cacheWrite } : {}),
+  };
+}
+
+const PER_TOKEN = 1e-6;
+
+/** US dollars from the price of a million tokens; a cached token without a price of its own costs a plain one. */
+export function withCost(usage: Usage | null, price: Price | null): Usage | null {
+  if (!usage || !price) return usage;
+  const { cacheRead = 0, cacheWrite = 0 } = usage;
+  const plain = Math.max(0, usage.input - cacheRead - cacheWrite);
+  const dollars =
+    plain * price.input +
+    cacheRead * (price.cacheRead ?? price.input) +
+    cacheWrite * (price.cacheWrite ?? price.input) +
+    usage.output * price.output;
+  return { ...usage, costUsd: Math.round(dollars * PER_TOKEN * 1e9) / 1e9 };
+}
