@@ -1,109 +1,124 @@
-/**
- * A loopback server that speaks the OpenAI chat-completions stream: scripted answers, tool calls in
- * fragments, refusals, cuts and silence. Each request takes the next answer of the script.
- */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+/** A server that speaks OpenAI: the chat-completions stream, the responses stream, and the list of models. */
+import { pieces, startModels, usageOf, type FakeAnswer, type FakeModels, type FakeRequest, type Send, type Vendor } from './modelServer.ts';
 
-export interface FakeAnswer {
-  text?: string;
-  reasoning?: string;
-  toolCalls?: { name: string; /** Sent as is, also when it is no JSON. */ args: string }[];
-  /** Refuses with this status instead of answering. */
-  status?: number;
-  headers?: Record<string, string>;
-  body?: unknown;
-  /** Destroys the socket after the text instead of finishing. */
-  cut?: boolean;
-  /** Ends the response after the text without a finish_reason and without [DONE]. */
-  endsEarly?: boolean;
-  /** Sends the text, then nothing more; the socket stays open. */
-  silent?: boolean;
+export type { FakeAnswer } from './modelServer.ts';
+
+export interface OpenAiBody {
+  model: string;
+  /** Of the chat API. */
+  messages: { role: string; content: unknown; tool_calls?: unknown; tool_call_id?: string }[];
+  /** Of the responses API. */
+  input?: { role?: string; type?: string; content?: unknown; [key: string]: unknown }[];
+  tools?: { name?: string; function: { name: string } }[];
+  [key: string]: unknown;
 }
 
-export interface FakeRequest {
-  path: string;
-  headers: Record<string, string | string[] | undefined>;
-  body: {
-    model: string;
-    messages: { role: string; content: unknown; tool_calls?: unknown; tool_call_id?: string }[];
-    tools?: { function: { name: string } }[];
-    [key: string]: unknown;
-  };
-  /** The client went away before the answer was complete. */
-  aborted: boolean;
-}
+export type FakeOpenAi = FakeModels<OpenAiBody>;
 
-export interface FakeOpenAi extends AsyncDisposable {
-  /** Base URL for `providers.<name>.base_url`. */
-  url: string;
-  requests: FakeRequest[];
-  /** Adds answers; with none left the server answers `ok`. */
-  answer(...answers: FakeAnswer[]): void;
-}
+export const startOpenAi = (...script: FakeAnswer[]): Promise<FakeOpenAi> => startModels(openai, script);
 
-export async function startOpenAi(...script: FakeAnswer[]): Promise<FakeOpenAi> {
-  const requests: FakeRequest[] = [];
-  const server = createServer((request, response) => {
-    void readBody(request).then((text) => {
-      const record: FakeRequest = {
-        path: request.url ?? '',
-        headers: request.headers,
-        body: JSON.parse(text) as FakeRequest['body'],
-        aborted: false,
-      };
-      requests.push(record);
-      response.on('close', () => (record.aborted = !response.writableFinished));
-      give(response, script.shift() ?? { text: 'ok' }, record.body.model);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}/v1`,
-    requests,
-    answer: (...answers) => void script.push(...answers),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+/** The rows may be anything a compatible server adds to them. */
+export const startOpenAiWith = (models: Record<string, unknown>[], ...script: FakeAnswer[]): Promise<FakeOpenAi> =>
+  startModels({ ...openai, list: (path) => (path.endsWith('/models') ? { object: 'list', data: models } : undefined) }, script);
 
-async function readBody(request: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of request.setEncoding('utf8')) text += chunk as string;
-  return text;
-}
+const openai: Vendor<OpenAiBody> = {
+  base: '/v1',
+  list: (path) =>
+    path.endsWith('/models')
+      ? {
+          object: 'list',
+          data: ['gpt-5', 'gpt-4o', 'text-embedding-3-small'].map((id) => ({ id, object: 'model', created: 1, owned_by: 'openai' })),
+        }
+      : undefined,
+  refusal: (status) => ({ error: { message: `scripted ${status}`, type: 'scripted', code: null } }),
+  stream: (answer, request, send) =>
+    request.path.endsWith('/responses') ? responses(answer, request, send) : chatCompletions(answer, request, send),
+};
 
-function give(response: ServerResponse, answer: FakeAnswer, model: string): void {
-  if (answer.status) {
-    response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
-    response.end(JSON.stringify(answer.body ?? { error: { message: `scripted ${answer.status}`, type: 'scripted', code: null } }));
-    return;
-  }
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  const send = (delta: Record<string, unknown>, finish: string | null = null) =>
-    response.write(
-      `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
-    );
-  send({ role: 'assistant', content: '' });
-  for (const part of pieces(answer.reasoning ?? '')) send({ reasoning_content: part });
-  for (const part of pieces(answer.text ?? '')) send({ content: part });
+async function chatCompletions(answer: FakeAnswer, { body }: FakeRequest<OpenAiBody>, send: Send): Promise<() => Promise<void>> {
+  const frame = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: body.model };
+  const delta = (part: Record<string, unknown>, finish: string | null = null) =>
+    send({ ...frame, choices: [{ index: 0, delta: part, finish_reason: finish }] });
+  await delta({ role: 'assistant', content: '' });
+  for (const part of pieces(answer.reasoning ?? '')) await delta({ reasoning_content: part });
+  for (const part of pieces(answer.text ?? '')) await delta({ content: part });
   for (const [index, call] of (answer.toolCalls ?? []).entries()) {
-    send({ tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name: call.name, arguments: '' } }] });
-    for (const part of pieces(call.args)) send({ tool_calls: [{ index, function: { arguments: part } }] });
+    await delta({ tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name: call.name, arguments: '' } }] });
+    for (const part of pieces(call.args)) await delta({ tool_calls: [{ index, function: { arguments: part } }] });
   }
-  if (answer.silent) return;
-  // A destroyed socket drops what is not on the wire yet, so the cut waits for the write.
-  if (answer.cut) return void response.write(': cut\n\n', () => setImmediate(() => response.socket?.resetAndDestroy()));
-  if (answer.endsEarly) return void response.end();
-  send({}, answer.toolCalls ? 'tool_calls' : 'stop');
-  response.write(
-    `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model, choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } })}\n\n`,
-  );
-  response.end('data: [DONE]\n\n');
+  return async () => {
+    const { input, output, reasoning, cacheRead } = usageOf(answer);
+    await delta({}, answer.finish ?? (answer.toolCalls ? 'tool_calls' : 'stop'));
+    await send({
+      ...frame,
+      choices: [],
+      usage: {
+        prompt_tokens: input,
+        completion_tokens: output,
+        total_tokens: input + output,
+        prompt_tokens_details: { cached_tokens: cacheRead },
+        completion_tokens_details: { reasoning_tokens: reasoning },
+      },
+    });
+    await send('[DONE]');
+  };
 }
 
-/** Fragments of five characters, as small as real ones get. */
-const pieces = (text: string): string[] => text.match(/.{1,5}/gs) ?? [];
+async function responses(answer: FakeAnswer, { body }: FakeRequest<OpenAiBody>, send: Send): Promise<() => Promise<void>> {
+  let sequence = 0;
+  const emit = (type: string, data: Record<string, unknown>) => send({ type, sequence_number: sequence++, ...data }, type);
+  const shell = { id: 'resp_1', object: 'response', created_at: 1, model: body.model, output: [], tools: [], parallel_tool_calls: true };
+  await emit('response.created', { response: { ...shell, status: 'in_progress' } });
+  let index = 0;
+  if (answer.reasoning) await reasoningItem(answer.reasoning, index++, emit);
+  if (answer.text) await messageItem(answer.text, index++, emit);
+  for (const [at, call] of (answer.toolCalls ?? []).entries()) {
+    const item = { id: `fc_${at}`, type: 'function_call', call_id: `call_${at}`, name: call.name, arguments: '', status: 'in_progress' };
+    await emit('response.output_item.added', { output_index: index, item });
+    for (const delta of pieces(call.args))
+      await emit('response.function_call_arguments.delta', { item_id: item.id, output_index: index, delta });
+    await emit('response.function_call_arguments.done', { item_id: item.id, output_index: index, name: call.name, arguments: call.args });
+    await emit('response.output_item.done', {
+      output_index: index++,
+      item: { ...item, arguments: call.args, status: 'completed' },
+    });
+  }
+  return async () => {
+    const { input, output, reasoning, cacheRead } = usageOf(answer);
+    const usage = {
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: cacheRead },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: reasoning },
+      total_tokens: input + output,
+    };
+    const incomplete = answer.finish === undefined ? null : { reason: answer.finish };
+    const type = incomplete ? 'response.incomplete' : 'response.completed';
+    await emit(type, { response: { ...shell, status: type.slice('response.'.length), usage, incomplete_details: incomplete } });
+  };
+}
+
+type Emit = (type: string, data: Record<string, unknown>) => Promise<void>;
+
+async function reasoningItem(text: string, output_index: number, emit: Emit): Promise<void> {
+  const item = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'sealed' };
+  const at = { item_id: item.id, output_index, summary_index: 0 };
+  await emit('response.output_item.added', { output_index, item });
+  await emit('response.reasoning_summary_part.added', { ...at, part: { type: 'summary_text', text: '' } });
+  for (const delta of pieces(text)) await emit('response.reasoning_summary_text.delta', { ...at, delta });
+  await emit('response.reasoning_summary_text.done', { ...at, text });
+  await emit('response.reasoning_summary_part.done', { ...at, part: { type: 'summary_text', text } });
+  await emit('response.output_item.done', { output_index, item: { ...item, summary: [{ type: 'summary_text', text }] } });
+}
+
+async function messageItem(text: string, output_index: number, emit: Emit): Promise<void> {
+  const item = { id: 'msg_1', type: 'message', role: 'assistant', status: 'in_progress', content: [] };
+  const at = { item_id: item.id, output_index, content_index: 0 };
+  await emit('response.output_item.added', { output_index, item });
+  await emit('response.content_part.added', { ...at, part: { type: 'output_text', text: '', annotations: [] } });
+  for (const delta of pieces(text)) await emit('response.output_text.delta', { ...at, delta, logprobs: [] });
+  await emit('response.output_text.done', { ...at, text, logprobs: [] });
+  const part = { type: 'output_text', text, annotations: [] };
+  await emit('response.content_part.done', { ...at, part });
+  await emit('response.output_item.done', { output_index, item: { ...item, status: 'completed', content: [part] } });
+}
