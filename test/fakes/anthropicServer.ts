@@ -21,7 +21,13 @@ const anthropic: Vendor<AnthropicBody> = {
       ? {
           data: [
             { type: 'model', id: 'claude-sonnet-4-5', display_name: 'Claude Sonnet 4.5', created_at: '2025-09-29T00:00:00Z' },
-            { type: 'model', id: 'claude-next', display_name: 'Claude Next', created_at: '2026-09-29T00:00:00Z', max_input_tokens: 500_000 },
+            {
+              type: 'model',
+              id: 'claude-next',
+              display_name: 'Claude Next',
+              created_at: '2026-09-29T00:00:00Z',
+              max_input_tokens: 500_000,
+            },
           ],
           has_more: false,
           first_id: 'claude-sonnet-4-5',
@@ -32,8 +38,20 @@ const anthropic: Vendor<AnthropicBody> = {
   async stream(answer, { body }, send) {
     const emit = (type: string, data: Record<string, unknown>) => send({ type, ...data }, type);
     const { input, output, cacheRead, cacheWrite } = usageOf(answer);
-    const usage = { input_tokens: input - cacheRead - cacheWrite, cache_read_input_tokens: cacheRead, cache_creation_input_tokens: cacheWrite };
-    const message = { id: 'msg_1', type: 'message', role: 'assistant', model: body.model, content: [], stop_reason: null, stop_sequence: null };
+    const usage = {
+      input_tokens: input - cacheRead - cacheWrite,
+      cache_read_input_tokens: cacheRead,
+      cache_creation_input_tokens: cacheWrite,
+    };
+    const message = {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: body.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+    };
     await emit('message_start', { message: { ...message, usage: { ...usage, output_tokens: 1 } } });
     await emit('ping', {});
     let index = 0;
