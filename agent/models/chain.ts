@@ -3,7 +3,7 @@
  * anything was received only), the change of keys and the fallback; what it settled on stays for the rest of its life,
  * which is a turn. Never asks again what had begun to answer, and never blames a provider for trouble of our own.
  */
-import { AgentError, isAgentError, type ErrorCode } from '../../base/errors.ts';
+import { isAgentError, type AgentError, type ErrorCode } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { abortReason, sleep } from '../../base/time.ts';
 import type { Model, ModelChunk, ModelRequest } from '../ports.ts';
