@@ -169,7 +169,7 @@ const objectOf = (value: unknown): Json => (typeof value === 'object' && value !
 /** US dollars a token, as text, negative where it depends on the model behind. */
 function aggregatorPrice({ prompt, completion, input_cache_read, input_cache_write }: Json): ModelFacts['price'] {
   const million = (value: unknown) =>
-    value === undefined || Number(value) < 0 || Number.isNaN(Number(value)) ? null : Number(value) * 1e6;
+    value === undefined || Number(value) < 0 || Number.isNaN(Number(value)) ? null : Math.round(Number(value) * 1e12) / 1e6;
   const input = million(prompt);
   const output = million(completion);
   return input === null || output === null
