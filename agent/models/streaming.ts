@@ -26,6 +26,24 @@ export interface Try {
   onHeaders(headers: Record<string, string>): void;
 }
 
+/**
+ * One answer of nothing, from nowhere: what a first request would load and compile (the fetch of node, the schemas of the
+ * package) is there before a turn waits for it. No byte leaves the process; its failure is none.
+ */
+export async function warmUp(adapter: Adapter, settings: EndpointSettings): Promise<void> {
+  const nothing: typeof fetch = async () => {
+    await fetch('data:,');
+    return new Response('data: {}\n\n', { headers: { 'content-type': 'text/event-stream' } });
+  };
+  try {
+    const prompt: Prompt = [{ role: 'user', content: [{ type: 'text', text: '' }] }];
+    const { stream } = await adapter.languageModel({ settings, apiKey: 'none', fetch: nothing }).doStream({ prompt });
+    for await (const _part of stream);
+  } catch {
+    // An answer of nothing is refused by some; by then everything was loaded.
+  }
+}
+
 /** Throws what the provider or the network did wrong; a stream without a proper end throws too. */
 export async function* streamOnce(attempt: Try): AsyncGenerator<ModelChunk> {
   const { request } = attempt;

@@ -75,7 +75,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     drain: (signal) => turns.drain(signal),
     started() {
       turns.resumeQueues();
-      void desk.warm();
+      void desk.lookAround();
     },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
@@ -100,7 +100,7 @@ async function loadModel({ log }: WorkerContext, desk: ModelDesk): Promise<void>
   const resolution = desk.resolve();
   const { provider, model, warning } = factsOf(resolution);
   if (warning) log.warn(warning);
-  if (resolution.kind !== 'none') await desk.open();
+  await desk.prepare();
   log.info(provider ? `answers with ${provider}/${model}` : 'no provider is usable');
 }
 

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { chainModel, type FactsDesk } from '../../agent/models/chain.ts';
+import { loadAdapter } from '../../agent/models/endpoint.ts';
 import { CredentialPool } from '../../agent/models/credentials.ts';
 import { fastWindow } from '../../agent/models/fastWindow.ts';
 import { mergedFacts, tableFacts, writtenFacts, type ModelFacts as KnownFacts } from '../../agent/models/facts.ts';
@@ -12,6 +13,7 @@ import { rehearsalModel, rehearsalName } from '../../agent/models/rehearsal.ts';
 import { clampLevel, levelsOf } from '../../agent/models/reasoning.ts';
 import { noProvider, resolveModel, resolveNamed, usableProviders, type Resolution, type ResolveInput } from '../../agent/models/resolve.ts';
 import { AbandonedRoutes } from '../../agent/models/routes.ts';
+import { warmUp } from '../../agent/models/streaming.ts';
 import type { Model } from '../../agent/ports.ts';
 import { limits } from '../../base/limits.ts';
 import { systemClock } from '../../base/time.ts';
@@ -52,8 +54,10 @@ export interface ModelDesk {
   turnOver(sessionId: string): void;
   facts: FactsDesk;
   catalog: Catalog;
-  /** What is wanted soon and is not on the path of the first turn. */
-  warm(): Promise<void>;
+  /** What the first turn would wait for: the package of its provider, loaded and run once over nothing (25 ms). */
+  prepare(): Promise<void>;
+  /** What is wanted soon and by no turn: facts of the model, servers on this machine. */
+  lookAround(): Promise<void>;
 }
 
 export interface DeskHooks {
@@ -166,7 +170,11 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
     turnOver: (sessionId) => void (once.get(sessionId)?.used && once.delete(sessionId)),
     facts,
     catalog,
-    async warm() {
+    async prepare() {
+      const resolution = resolve();
+      if (resolution.kind === 'endpoint') await warmUp(await loadAdapter(resolution.settings.kind), resolution.settings);
+    },
+    async lookAround() {
       const resolution = resolve();
       if (resolution.kind === 'endpoint' && !resolution.settings.detected) await facts.load(resolution.settings);
       else if (detects(context)) await catalog.detect();
