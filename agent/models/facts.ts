@@ -84,7 +84,7 @@ async function tableOf(kind: ProviderKind): Promise<Table> {
 export async function tableFacts(kind: ProviderKind, model: string): Promise<Partial<ModelFacts>> {
   const table = await tableOf(kind);
   const found = table[model] ?? table[model.replace(/-(?:\d{8}|\d{4}-\d\d-\d\d|latest)$/, '')] ?? dated(table, model);
-  if (!found) return {};
+  if (!found) return { contextWindow: familyWindow(kind, model) };
   const { name, limit, cost, modalities, tool_call } = found;
   const price =
     cost?.input === undefined || cost.output === undefined
@@ -92,13 +92,23 @@ export async function tableFacts(kind: ProviderKind, model: string): Promise<Par
       : { input: cost.input, output: cost.output, cacheRead: cost.cache_read ?? null, cacheWrite: cost.cache_write ?? null };
   return {
     name: name ?? null,
-    contextWindow: limit?.context || null,
+    contextWindow: limit?.context || familyWindow(kind, model),
     maxOutput: limit?.output || null,
     price,
     vision: modalities?.input?.includes('image'),
     tools: tool_call,
   };
 }
+
+/** Windows that every current model of a family has at least: of models younger than the table. */
+const familyWindows: readonly { kinds: readonly ProviderKind[]; models: RegExp; tokens: number }[] = [
+  { kinds: ['anthropic'], models: /^claude-/, tokens: 200_000 },
+  { kinds: ['openai', 'openai-chat'], models: /^gpt-(?:5(?!.*chat)|[6-9])/, tokens: 400_000 },
+  { kinds: ['google'], models: /^gemini-(?!1)/, tokens: 1_048_576 },
+];
+
+const familyWindow = (kind: ProviderKind, model: string): number | null =>
+  familyWindows.find(({ kinds, models }) => kinds.includes(kind) && models.test(model))?.tokens ?? null;
 
 /** `claude-sonnet-4` where the table has `claude-sonnet-4-20250514` alone. */
 function dated(table: Table, model: string): TableModel | undefined {

@@ -2,10 +2,10 @@
  * Changing what a session or the profile answers with: model, reasoning level, service tier, for the session, for good,
  * or for one turn. The choice is durable before it is announced; what cannot serve is refused before anything changes.
  */
+import type { EndpointSettings } from '../../agent/models/kinds.ts';
 import { parseModelName } from '../../agent/models/modelName.ts';
 import { serviceTiers, type ServiceTier } from '../../agent/models/fastWindow.ts';
 import { clampLevel, levelsOf, requireLevel, type ReasoningLevel } from '../../agent/models/reasoning.ts';
-import type { Resolution } from '../../agent/models/resolve.ts';
 import { welcome } from '../../agent/models/routes.ts';
 import { AgentError } from '../../base/errors.ts';
 import { errorFields } from '../../base/log.ts';
@@ -89,15 +89,38 @@ export function chosenModel(
   const { config } = context.config();
   const names = { providers: config.providers ?? {}, aliases: { ...config.model_aliases, ...config.model?.aliases } };
   const parsed = name ? parseModelName(name, names) : { provider: undefined, model: '' };
-  const wanted = { provider: provider ?? parsed.provider, model: parsed.model || undefined };
+  const model = parsed.model || undefined;
+  const wanted = { provider: provider ?? parsed.provider ?? (model && listedBy(desk, model)), model };
   const resolution = desk.resolveAs(wanted);
-  const { provider: found, model } = factsOf(resolution);
-  const meant = wanted.provider === undefined || wanted.provider === found;
-  if (resolution.kind !== 'none' && meant) return { provider: found, model };
+  const facts = factsOf(resolution);
+  if (resolution.kind !== 'none' && (wanted.provider === undefined || wanted.provider === facts.provider)) {
+    // A bare name that its provider does not list is a slip; with the provider before it, it is meant.
+    const slip = resolution.kind === 'endpoint' && wanted.provider === undefined && isUnlisted(desk, resolution.settings);
+    if (!slip) return { provider: facts.provider, model: facts.model };
+    throw new AgentError('UNKNOWN_MODEL', `no provider lists a model "${name}"`, {
+      fix: `\`agent model list\` shows them; ${facts.provider}:${name} takes it all the same`,
+    });
+  }
   const because = resolution.kind === 'endpoint' ? null : resolution.because;
   throw new AgentError('UNKNOWN_MODEL', `${name || provider} cannot be used: ${because ?? 'its provider is not known'}`, {
     fix: '`agent model list --all` shows what can be, and what is missing for the rest',
   });
+}
+
+/** The provider whose list has that model: the one in use before the others. */
+function listedBy(desk: ModelDesk, model: string): string | undefined {
+  const current = factsOf(desk.resolve()).provider;
+  const names = [...(current === null ? [] : [current]), ...desk.usable()];
+  return names.find((provider) => {
+    const resolution = desk.resolveAs({ provider, model });
+    return resolution.kind === 'endpoint' && desk.catalog.known(resolution.settings).models.some(({ id }) => id === model);
+  });
+}
+
+/** False as long as no list of its provider is known. */
+function isUnlisted({ catalog }: ModelDesk, settings: EndpointSettings): boolean {
+  const { models } = catalog.known(settings);
+  return models.length > 0 && !models.some(({ id }) => id === settings.model);
 }
 
 // --- doing it ---
@@ -153,13 +176,12 @@ export function announce({ context, store, events, desk }: SwitchParts, session:
   return now;
 }
 
-/** What the user should know of a change. */
+/** What the user should know of a change: of the model, where `switched`, and of the level asked for. */
 export function warningOf(
   { desk }: SwitchParts,
-  resolution: Resolution,
-  asked: ReasoningLevel | null | undefined,
-  switched: boolean,
+  { session, switched, asked }: { session: SessionRecord | undefined; switched: boolean; asked: string | null },
 ): string | null {
+  const resolution = desk.resolve(session);
   if (resolution.kind === 'rehearsal') return resolution.because;
   if (resolution.kind === 'none') return resolution.message;
   const { settings } = resolution;
@@ -168,10 +190,8 @@ export function warningOf(
   const wire = clampLevel(asked ?? undefined, levels);
   if (asked && wire === undefined) said.push(`${settings.model} has no reasoning levels: none is sent`);
   else if (asked && wire !== asked) said.push(`${settings.model} has no level ${asked}: ${wire} is sent`);
-  const { models } = desk.catalog.known(settings);
-  if (switched && models.length > 0 && !models.some(({ id }) => id === settings.model))
-    said.push(`${settings.provider} does not list ${settings.model}`);
-  if (switched) said.push('the next prompt is read afresh, without the cache of the model before');
+  if (switched && isUnlisted(desk, settings)) said.push(`${settings.provider} does not list ${settings.model}`);
+  if (switched && session) said.push('the next prompt is read afresh, without the cache of the model before');
   return said.length > 0 ? said.join('; ') : null;
 }
 

@@ -176,7 +176,8 @@ t.test('windows and prices: the configuration stands over the provider, and that
     'by its dated name',
   );
   t.match(await tableFacts('openai', 'gpt-5-2025-08-07'), { contextWindow: 400_000 }, 'without its date');
-  t.same(await tableFacts('llamacpp', 'own-model'), {});
+  t.same(await tableFacts('llamacpp', 'own-model'), { contextWindow: null });
+  t.match(await tableFacts('anthropic', 'claude-sonnet-9'), { contextWindow: 200_000 }, 'younger than the table');
 });
 
 t.test('words of a model switch', async (t) => {

@@ -166,13 +166,9 @@ async function change(
   }
   await applyChange(parts, scope, session, wanted);
   const now = session && announce(parts, session, turns.isRunning(session.id));
-  const asked = desk.effort(now).asked;
-  const warning = warningOf(
-    parts,
-    desk.resolve(now),
-    wanted.reasoning ?? ((wanted.model ? asked : undefined) as Change['reasoning']),
-    wanted.model !== undefined,
-  );
+  const { model, reasoning } = wanted;
+  const asked = reasoning ?? (model === undefined ? null : desk.effort(now).asked);
+  const warning = warningOf(parts, { session: now, switched: model !== undefined, asked });
   const value = get(parts, { key, session_id: now?.id }).value;
   return { key, value, scope, warning, info: now ? infoOf({ ...parts, store }, now, turns.isRunning(now.id)) : null };
 }
