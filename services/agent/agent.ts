@@ -16,6 +16,8 @@ import { createModelDesk, factsOf } from './models.ts';
 import { processGroups, recover } from './recover.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
+import { retire } from './retention.ts';
+import { Search } from './search.ts';
 import { Store } from './store.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
@@ -25,15 +27,19 @@ import { Turns } from './turns.ts';
 export function buildAgent(context: WorkerContext): SessionParts {
   const store = new Store(context.paths.stateDb);
   const transcripts = new Transcripts(store);
+  const search = new Search({ store, path: context.paths.searchDb, log: context.log, busy: () => turns.active().length > 0 });
   const events = new EventLog({
     store,
     log: context.log,
     onFailure: (sessionId, thrown) => turns.storeFailed(sessionId, thrown),
-    onStored: () => context.progress(),
+    onStored: () => {
+      context.progress();
+      search.poke();
+    },
     onPrune: (sessionId, seq) => turns.saveProgress(sessionId, seq),
   });
   const desk = createModelDesk(context);
-  const toolbox = createToolbox(context, processGroups(store));
+  const toolbox = createToolbox(context, processGroups(store), search);
   const turns = new Turns({
     context,
     store,
@@ -43,7 +49,7 @@ export function buildAgent(context: WorkerContext): SessionParts {
     toolbox,
     info: (session, running) => infoOf({ context, desk }, session, running),
   });
-  return { context, store, transcripts, events, turns, desk };
+  return { context, store, transcripts, events, turns, desk, search };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -51,11 +57,11 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk } = parts;
+  const { store, transcripts, events, turns, desk, search } = parts;
 
   const cut = recover({ store, transcripts, events, log });
-  keepHouse(parts);
-  const housekeeping = setInterval(() => keepHouse(parts), limits.turn.housekeepingMs).unref();
+  void keepHouse(parts);
+  const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
   await loadModel(context, desk.resolve());
 
   const ready = {
@@ -74,6 +80,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     started: () => turns.resumeQueues(),
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
+      await search.close();
       store.close();
       lock[Symbol.dispose]();
     },
@@ -81,10 +88,13 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
 }
 
 /** What is too old to be asked for goes; a store that refuses it now is asked again tomorrow. */
-function keepHouse({ context, store, events }: SessionParts): void {
+async function keepHouse(parts: SessionParts): Promise<void> {
+  const { context, store, events } = parts;
   try {
     store.forgetEmptySessions();
     events.forgetIdle(limits.turn.eventsKeepMs);
+    const removed = await retire(parts, context.config().config.sessions);
+    if (removed > 0) context.log.info(`${removed} sessions that nobody used any more were removed`);
   } catch (thrown) {
     context.log.warn('old events could not be removed', errorFields(thrown));
   }

@@ -8,6 +8,7 @@ import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals 
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, type ModelDesk } from './models.ts';
+import type { Search } from './search.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
@@ -19,6 +20,7 @@ export interface SessionParts {
   events: EventLog;
   turns: Turns;
   desk: ModelDesk;
+  search: Search;
 }
 
 export const noUsage: UsageTotals = {
