@@ -13,19 +13,19 @@ import type { WorkerContext, WorkerService } from '../worker.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf } from './models.ts';
+import { openState } from './openState.ts';
 import { processGroups, recover } from './recover.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
-import { Store } from './store.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
-/** The parts of the worker, wired. Errors: STORE_CORRUPT, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
+/** The parts of the worker, wired. Errors: STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
 export function buildAgent(context: WorkerContext): SessionParts {
-  const store = new Store(context.paths.stateDb);
+  const { store, facts: storeFacts } = openState(context);
   const transcripts = new Transcripts(store);
   const search = new Search({ store, path: context.paths.searchDb, log: context.log, busy: () => turns.active().length > 0 });
   const events = new EventLog({
@@ -49,7 +49,7 @@ export function buildAgent(context: WorkerContext): SessionParts {
     toolbox,
     info: (session, running) => infoOf({ context, desk }, session, running),
   });
-  return { context, store, transcripts, events, turns, desk, search };
+  return { context, store, storeFacts, transcripts, events, turns, desk, search };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -75,7 +75,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
     onLink: (link: Link) => events.welcome(link, ready),
     active: () => turns.active(),
-    facts: () => ({ ...modelFacts(desk.resolve()), clients: events.linkCount, turns_cut_at_start: cut }),
+    facts: () => ({ ...modelFacts(desk.resolve()), ...parts.storeFacts(), clients: events.linkCount, turns_cut_at_start: cut }),
     drain: (signal) => turns.drain(signal),
     started: () => turns.resumeQueues(),
     async [Symbol.asyncDispose]() {
