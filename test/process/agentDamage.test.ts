@@ -32,7 +32,7 @@ async function usedHome(prompts = 3): Promise<TestHome & { session: string }> {
   return Object.assign(home, { session });
 }
 
-const storeFiles = (home: TestHome) => readdirSync(home.root).filter((name) => name.startsWith('state.db.'));
+const storeFiles = (home: TestHome) => readdirSync(home.root).filter((name) => /^state\.db\.[^-]+-\d{8}-\d{6}$/.test(name));
 
 t.test('a header that was written over is recovered at start, with every message, and said', async (t) => {
   using home = await usedHome();
