@@ -222,7 +222,7 @@ export interface ForeignTools {
 
 /** Full text over earlier conversations. */
 export interface SessionSearch {
-  search(query: string, options: { limit: number; excludeSession?: string | undefined }): SearchHit[];
+  search(query: string, options: { limit: number; excludeSession?: string | undefined }): Promise<SearchHit[]>;
   /** Messages around one, oldest first. */
   around(messageId: number, radius: number): { role: string; text: string; at: string }[];
 }

@@ -91,6 +91,7 @@ export const errorTable = {
     retry: true,
     means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.',
   },
+  SEARCH_FAILED: { rpc: 4331, retry: true, means: 'The search index could not answer; conversations go on without it.' },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },

@@ -299,6 +299,61 @@ export const limits = {
     memoryMaxChars: 2_200,
     userMaxChars: 1_375,
   },
+  search: {
+    /** Indexed of one message: its text, and the arguments of its tool calls. A log of megabytes is found by its beginning. */
+    textMaxChars: 20_000,
+    callsMaxChars: 4_000,
+    /** Longer words are cut: keys and encoded data are nothing that anybody types. */
+    wordMaxChars: 64,
+    /** Terms of a query, and three-letter parts of one of them. */
+    termsMax: 16,
+    partsMax: 24,
+    snippetBeforeChars: 60,
+    snippetMaxChars: 200,
+    /** Messages looked at for one answer, and the time for it: what is newest is found first. */
+    candidatesMax: 2_000,
+    budgetMs: 35,
+    /** Messages indexed in one transaction, and the time before the thread looks for questions again. */
+    batchMax: 500,
+    sliceMs: 25,
+    /** New messages are indexed this long after the last one; a question has them indexed first. */
+    idleMs: 60_000,
+    /** A question waits this long for new messages to be indexed before it is answered. */
+    freshMs: 200,
+    /** Rows under the mark that are indexed again at each start: a machine that lost power may have lost them and used their numbers again. */
+    againMax: 500,
+    /** A thread with nothing to do ends after this (it costs 10 MiB). */
+    lingerMs: 20_000,
+    answerMs: 20_000,
+    /** Failures of the thread within the window after which it is left alone for as long. */
+    failuresMax: 3,
+    failuresWindowMs: 600_000,
+  },
+  sessions: {
+    /** House: hidden sessions (cron, delegation, `/bg`) are kept for two weeks. */
+    hiddenRetentionDays: 14,
+    /** Reference, Retention. Only with `sessions.auto_prune`. */
+    retentionDays: 90,
+    /** Sessions removed in one transaction, and messages of them: the loop is held for some 20 ms. */
+    pruneBatchMax: 20,
+    pruneMessagesMax: 5_000,
+    /** Sessions removed in one run of the housekeeping; the next run goes on. */
+    pruneRunMax: 2_000,
+    /** Pages given back to the system in one go: 1 MiB. */
+    vacuumPages: 256,
+    /** Characters of one exported session in one answer: under the frame limit when every one of them is escaped. */
+    exportMaxChars: 10_000_000,
+    /** Messages and characters of one imported session. */
+    importRowsMax: 100_000,
+    /** Contract of session.title. */
+    titleMaxChars: 200,
+    /** Candidates named when the beginning of an id fits several sessions. */
+    ambiguousMax: 5,
+    /** A damaged store is recovered at start within this, else set aside for `agent sessions recover`. */
+    recoverBootMs: 8_000,
+    /** A damaged store larger than this is not tried at start. */
+    recoverBootMaxBytes: 256 * MiB,
+  },
   gateway: {
     /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
     deliveryTriesMax: 3,

@@ -46,7 +46,7 @@ export const commandTable: readonly TableEntry[] = [
     load: () => import('./commands/worker.ts'),
   },
   { name: 'chat', group: 'Talk', summary: 'talk to the agent in this terminal', load: () => import('./commands/chat.ts') },
-  { name: 'sessions', group: 'Talk', summary: 'list and show conversations', load: () => import('./commands/sessions.ts') },
+  { name: 'sessions', group: 'Talk', summary: 'list, find and take care of conversations', load: () => import('./commands/sessions.ts') },
   { name: 'send', group: 'Talk', summary: 'send a message to a chat through the gateway', load: () => import('./commands/send.ts') },
   { name: 'cron', group: 'Automation', summary: 'make and steer scheduled jobs', load: () => import('./commands/cron.ts') },
   {

@@ -1,52 +1,198 @@
-/** `agent sessions list|show`: conversations, from the agent worker. */
-import { AgentError } from '../../base/errors.ts';
+/** `agent sessions …`: conversations, from the agent worker; the reading ones also from the file while it is down. */
+import { AgentError, isAgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
-import { sessionHistory, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
-import { type Message, type SessionRow } from '../../ipc/contracts/rpcRecords.ts';
+import { sessionDelete, sessionHistory, sessionList, sessionResume, sessionTitle } from '../../ipc/contracts/rpc.ts';
+import type { Message, SessionRow } from '../../ipc/contracts/rpcRecords.ts';
+import { sessionArchive, sessionPrune, sessionSearch, sessionStats } from '../../ipc/contracts/rpcSessions.ts';
 import type { Link } from '../../ipc/link.ts';
 import { openHome } from '../../state/home.ts';
-import { jsonOption, textOption, type Command, type Input } from '../command.ts';
+import { hasFlag, jsonOption, listOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
+import { withProgress } from '../progress.ts';
+import { openOffline, type OfflineRow, type OfflineSessions } from '../sessions/offline.ts';
+import { recover } from '../sessions/recover.ts';
+import { documents, importFile, offlineDocuments, writeDocuments } from '../sessions/transfer.ts';
 import { slotOf } from '../slots.ts';
-import { note, out, print, printJson, table } from '../terminal.ts';
+import { bytesForPeople, note, out, print, printJson, table } from '../terminal.ts';
+
+const session: Argument = { name: 'session', summary: 'id, its unique beginning, exact title, or latest', complete: 'session' };
+const hiddenOption = { flags: '--hidden', summary: 'those of cron, delegation and background work too' };
 
 export const command: Command = {
   name: 'sessions',
-  summary: 'List and show conversations',
+  summary: 'List, find and take care of conversations',
   examples: [
     { line: 'agent sessions list', does: 'newest first' },
     { line: 'agent sessions show latest', does: 'the last conversation' },
+    { line: 'agent sessions search deploy', does: 'where a word was said' },
   ],
   commands: [
     {
       name: 'list',
       summary: 'List conversations, newest first',
-      options: [{ flags: '-n, --limit <count>', summary: 'how many (default 20)' }, jsonOption],
-      examples: [{ line: 'agent sessions list -n 5', does: 'the last five' }],
-      run: (input) => ask(input, (link) => list(link, input)),
+      options: [
+        { flags: '-n, --limit <count>', summary: 'how many (default 20)' },
+        { flags: '--source <source...>', summary: 'only those from there: cli, tui, desktop, irc, …' },
+        { flags: '--archived', summary: 'the archived ones' },
+        hiddenOption,
+        { flags: '--ids', summary: 'only ids, one a line' },
+        jsonOption,
+      ],
+      examples: [
+        { line: 'agent sessions list -n 5', does: 'the last five' },
+        { line: 'agent sessions list --source irc --archived', does: 'put away ones from IRC' },
+      ],
+      run: list,
     },
     {
       name: 'show',
       summary: 'Print a conversation',
-      arguments: [{ name: 'session', summary: 'id, exact title, or latest' }],
+      arguments: [session],
       options: [jsonOption],
       examples: [{ line: 'agent sessions show latest --json', does: 'all messages as JSON' }],
-      run: (input) => ask(input, (link) => show(link, input)),
+      run: show,
+    },
+    {
+      name: 'search',
+      summary: 'Find words in all conversations',
+      details: 'Every word must occur; parts of words and scripts without spaces are found too, "quoted phrases" as they stand.',
+      arguments: [{ name: 'query', summary: 'words to find', variadic: true }],
+      options: [
+        { flags: '-n, --limit <count>', summary: 'how many (default 20)' },
+        { flags: '--session <session>', summary: 'only there', complete: 'session' },
+        jsonOption,
+      ],
+      examples: [{ line: 'agent sessions search deploy staging', does: 'messages with both words' }],
+      run: search,
+    },
+    {
+      name: 'export',
+      summary: 'Write conversations as JSON Lines',
+      arguments: [{ ...session, optional: true, variadic: true }],
+      options: [{ flags: '-o, --output <file>', summary: 'a file instead of stdout', complete: 'file' }, hiddenOption, jsonOption],
+      examples: [
+        { line: 'agent sessions export latest -o trip.jsonl', does: 'one conversation' },
+        { line: 'agent sessions export > all.jsonl', does: 'all of them, one a line' },
+      ],
+      run: exportThem,
+    },
+    {
+      name: 'import',
+      summary: 'Read conversations that were exported',
+      details: 'One that is there already is skipped; a different one under the same id gets a new id.',
+      arguments: [{ name: 'file', summary: 'a file of agent sessions export', complete: 'file' }],
+      options: [jsonOption],
+      examples: [{ line: 'agent sessions import all.jsonl', does: 'from another machine' }],
+      run: importThem,
+    },
+    {
+      name: 'rename',
+      summary: 'Give a conversation a title',
+      arguments: [session, { name: 'title', summary: 'the new title' }],
+      options: [jsonOption],
+      examples: [{ line: 'agent sessions rename latest "Trip to Lisbon"', does: 'found by that title from then on' }],
+      run: rename,
+    },
+    {
+      name: 'archive',
+      summary: 'Put a conversation out of the list',
+      arguments: [session],
+      options: [{ flags: '--undo', summary: 'bring it back' }, jsonOption],
+      examples: [{ line: 'agent sessions archive "Trip to Lisbon"', does: 'kept, and still found by search' }],
+      run: archive,
+    },
+    {
+      name: 'prune',
+      summary: 'Remove conversations nobody used for long',
+      details: 'Those that work, wait or belong to a chat stay; archived ones too unless asked for. Without --yes it only counts.',
+      options: [
+        { flags: '--older-than <days>', summary: 'days without use (default 90)' },
+        { flags: '--source <source>', summary: 'only those from there' },
+        { flags: '--include-archived', summary: 'archived ones too' },
+        { flags: '--yes', summary: 'really remove them' },
+        jsonOption,
+      ],
+      examples: [
+        { line: 'agent sessions prune --older-than 180', does: 'how many would go' },
+        { line: 'agent sessions prune --older-than 180 --yes', does: 'they are gone' },
+      ],
+      run: pruneThem,
+    },
+    {
+      name: 'delete',
+      summary: 'Delete a conversation for good',
+      arguments: [session],
+      options: [{ flags: '--yes', summary: 'really delete it' }, jsonOption],
+      examples: [{ line: 'agent sessions delete ses_0kq3 --yes', does: 'with everything said in it' }],
+      run: remove,
+    },
+    {
+      name: 'stats',
+      summary: 'Count conversations and messages',
+      options: [jsonOption],
+      examples: [{ line: 'agent sessions stats', does: 'how many, from where, how large' }],
+      run: stats,
+    },
+    {
+      name: 'recover',
+      summary: 'Copy what can be read of a damaged state.db into a new one',
+      details:
+        'Needs the agent worker stopped. The new store is checked and counted before it takes the place of the old one, which is kept.',
+      options: [
+        { flags: '--dry-run', summary: 'only count what can be recovered' },
+        { flags: '--from <file>', summary: 'a damaged file that was set aside', complete: 'file' },
+        jsonOption,
+      ],
+      examples: [
+        { line: 'agent sessions recover --dry-run', does: 'rows of each table, before and after' },
+        { line: 'agent sessions recover --from ~/.agent/state.db.corrupt-20261121-120000', does: 'from a file that a start set aside' },
+      ],
+      run: recover,
     },
   ],
 };
 
 const ask = <T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> => withWorker(openHome(), slotOf('agent', input.profile), use);
 
-async function list(link: Link, input: Input): Promise<number> {
-  const found = await link.call(sessionList, { limit: limitOf(input) });
-  if (input.json) printJson(found);
+/** The worker when it is up, otherwise the file. */
+async function read<T>(
+  input: Input,
+  online: (link: Link) => Promise<T>,
+  offline: (sessions: OfflineSessions) => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await ask(input, online);
+  } catch (thrown) {
+    if (!isAgentError(thrown) || thrown.code !== 'NO_SUPERVISOR') throw thrown;
+  }
+  using sessions = openOffline(openHome().profile(input.profile).stateDb);
+  note('agent: the service is down; read from the file');
+  return await offline(sessions);
+}
+
+async function list(input: Input): Promise<number> {
+  const limit = limitOf(input, 500);
+  const sources = listOption(input, 'source');
+  const options = { hidden: hasFlag(input, 'hidden'), archived: hasFlag(input, 'archived') };
+  const found = await read<{ sessions: (SessionRow | OfflineRow)[]; total: number }>(
+    input,
+    (link) =>
+      link.call(sessionList, {
+        limit,
+        archived: options.archived,
+        include_hidden: options.hidden,
+        ...(sources.length ? { sources } : {}),
+      }),
+    (sessions) => sessions.list({ limit, ...options, sources: sources.length ? sources : undefined }),
+  );
+  if (hasFlag(input, 'ids')) print(found.sessions.map(({ id }) => id).join('\n'));
+  else if (input.json) printJson(found);
   else if (found.sessions.length === 0) note('agent: no conversations yet — agent chat starts one');
   else print(sessionTable(found.sessions));
   return 0;
 }
 
-function sessionTable(sessions: readonly SessionRow[]): string {
+function sessionTable(sessions: readonly (SessionRow | OfflineRow)[]): string {
   const paint = painter(out);
   const rows = sessions.map(({ id, title, preview, source, message_count, last_active }) => [
     id,
@@ -58,15 +204,24 @@ function sessionTable(sessions: readonly SessionRow[]): string {
   return table([['SESSION', 'LAST ACTIVE', 'FROM', 'MESSAGES', 'TITLE'].map((head) => paint('dim', head)), ...rows]);
 }
 
-async function show(link: Link, input: Input): Promise<number> {
-  const { session_id } = await link.call(sessionResume, { session_id: input.args[0]! });
-  const { messages } = await link.call(sessionHistory, { session_id, limit: 10_000 });
-  if (input.json) printJson({ session_id, messages });
-  else print(messages.map(paragraph).join('\n\n'));
+async function show(input: Input): Promise<number> {
+  const found = await read(
+    input,
+    async (link) => {
+      const { session_id } = await link.call(sessionResume, { session_id: input.args[0]! });
+      return link.call(sessionHistory, { session_id, limit: 10_000 });
+    },
+    (sessions) => {
+      const session_id = sessions.find(input.args[0]!);
+      return { session_id, messages: sessions.messages(session_id) };
+    },
+  );
+  if (input.json) printJson(found);
+  else print(found.messages.map(paragraph).join('\n\n'));
   return 0;
 }
 
-function paragraph({ role, content, tool_calls, tool_name, finish_reason, timestamp }: Message): string {
+function paragraph({ role, content, tool_calls, tool_name, finish_reason, timestamp, error }: Message): string {
   const paint = painter(out);
   const who = role === 'tool' ? `tool ${tool_name ?? ''}` : role;
   const ended = finish_reason && finish_reason !== 'stop' && finish_reason !== 'tool_calls' ? ` (${finish_reason})` : '';
@@ -75,14 +230,133 @@ function paragraph({ role, content, tool_calls, tool_name, finish_reason, timest
     `${paint('bold', who)}${ended} ${paint('dim', new Date(timestamp).toLocaleString('sv-SE'))}`,
     ...(content ? [content] : []),
     ...calls,
+    ...(error ? [paint('red', `${error.code}: ${error.message}`)] : []),
   ].join('\n');
 }
 
-function limitOf(input: Input): number {
+async function search(input: Input): Promise<number> {
+  const query = input.args.join(' ');
+  const limit = limitOf(input, 200);
+  const within = textOption(input, 'session');
+  const found = await withProgress('searching', () =>
+    read(
+      input,
+      (link) => link.call(sessionSearch, { query, limit, ...(within === undefined ? {} : { session_id: within }) }, { timeoutMs: 30_000 }),
+      (sessions) => ({ hits: sessions.search(query, limit), ready: true, indexed: 0, total: 0 }),
+    ),
+  );
+  if (input.json) printJson(found);
+  else if (found.hits.length === 0) note(`agent: nothing found for "${query}"`);
+  else print(found.hits.map(hitLines).join('\n\n'));
+  if (!found.ready && !input.json) note(`agent: the index is being built: ${found.indexed} of ${found.total} messages are in it`);
+  return found.hits.length > 0 ? 0 : 1;
+}
+
+function hitLines({ session_id, title, role, snippet, timestamp }: Awaited<ReturnType<OfflineSessions['search']>>[number]): string {
+  const paint = painter(out);
+  return `${paint('bold', title ?? session_id)} ${paint('dim', `${session_id} · ${role} · ${new Date(timestamp).toLocaleString('sv-SE')}`)}\n  ${snippet}`;
+}
+
+async function exportThem(input: Input): Promise<number> {
+  const wanted = { names: input.args, hidden: hasFlag(input, 'hidden') };
+  const file = textOption(input, 'output');
+  const path = openHome().profile(input.profile).stateDb;
+  const count = await read(
+    input,
+    (link) =>
+      writeDocuments(
+        documents(link, wanted, () => openOffline(path)),
+        file,
+      ),
+    (sessions) => writeDocuments(offlineDocuments(sessions, wanted), file),
+  );
+  if (file !== undefined) {
+    if (input.json) printJson({ exported: count, file });
+    else print(`${count} ${count === 1 ? 'session' : 'sessions'} written to ${file}`);
+  }
+  return 0;
+}
+
+async function importThem(input: Input): Promise<number> {
+  const outcome = await ask(input, (link) => importFile(link, input.args[0]!));
+  if (input.json) printJson(outcome);
+  else print(`${outcome.imported_ids.length} imported, ${outcome.skipped_ids.length} there already, ${outcome.errors.length} refused`);
+  for (const { line, message } of input.json ? [] : outcome.errors) note(`agent: line ${line}: ${message}`);
+  return outcome.errors.length > 0 ? 1 : 0;
+}
+
+async function rename(input: Input): Promise<number> {
+  const [session_id, title] = input.args as [string, string];
+  const done = await ask(input, (link) => link.call(sessionTitle, { session_id, title }));
+  if (input.json) printJson(done);
+  else print(`${done.session_id} is now "${done.title}"`);
+  return 0;
+}
+
+async function archive(input: Input): Promise<number> {
+  const archived = !hasFlag(input, 'undo');
+  const done = await ask(input, (link) => link.call(sessionArchive, { session_id: input.args[0]!, archived }));
+  if (input.json) printJson(done);
+  else print(`${done.session_id} is ${archived ? 'archived' : 'back in the list'}`);
+  return 0;
+}
+
+async function pruneThem(input: Input): Promise<number> {
+  const text = textOption(input, 'olderThan') ?? '90';
+  const days = Number(text);
+  if (!Number.isFinite(days) || days < 0)
+    throw new AgentError('USAGE', `--older-than takes a number of days, not "${text}"`, { fix: 'agent sessions prune --older-than 180' });
+  const source = textOption(input, 'source');
+  const really = hasFlag(input, 'yes');
+  const done = await withProgress('removing', () =>
+    ask(input, (link) =>
+      link.call(sessionPrune, {
+        older_than_days: days,
+        dry_run: !really,
+        include_archived: hasFlag(input, 'includeArchived'),
+        ...(source === undefined ? {} : { source }),
+      }),
+    ),
+  );
+  if (input.json) printJson({ ...done, dry_run: !really });
+  else if (really) print(`${done.removed} removed, ${done.skipped_open} in use and kept, ${bytesForPeople(done.freed_bytes)} given back`);
+  else print(`${done.removed} would be removed, ${done.skipped_open} are in use; --yes removes them`);
+  return 0;
+}
+
+async function remove(input: Input): Promise<number> {
+  const session_id = input.args[0]!;
+  if (!hasFlag(input, 'yes'))
+    throw new AgentError('USAGE', `"${session_id}" would be deleted for good`, { fix: 'add --yes, or use agent sessions archive' });
+  const done = await ask(input, (link) => link.call(sessionDelete, { session_id }));
+  if (input.json) printJson(done);
+  else print(`${session_id} is deleted`);
+  return 0;
+}
+
+async function stats(input: Input): Promise<number> {
+  const found = await read<Omit<Awaited<ReturnType<typeof askStats>>, 'indexed'> & { indexed?: number }>(input, askStats, (sessions) =>
+    sessions.stats(),
+  );
+  if (input.json) printJson(found);
+  else {
+    const sources = Object.entries(found.by_source).map(([name, count]) => `${name} ${count}`);
+    print(
+      `${found.total} conversations (${found.archived} archived, ${found.hidden} hidden), ${found.messages} messages, ${bytesForPeople(found.bytes)}`,
+    );
+    if (sources.length) print(`from ${sources.join(', ')}`);
+    if (found.indexed !== undefined) print(`${found.indexed} messages in the search index`);
+  }
+  return 0;
+}
+
+const askStats = (link: Link) => link.call(sessionStats, {});
+
+function limitOf(input: Input, max: number): number {
   const text = textOption(input, 'limit');
   const limit = text === undefined ? 20 : Number(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
-    throw new AgentError('USAGE', `-n takes a whole number from 1 to 500, not "${text}"`, { fix: 'agent sessions list -n 50' });
+  if (!Number.isInteger(limit) || limit < 1 || limit > max)
+    throw new AgentError('USAGE', `-n takes a whole number from 1 to ${max}, not "${text}"`, { fix: 'agent sessions list -n 50' });
   return limit;
 }
 

@@ -1,4 +1,4 @@
-/** The completion script of bash: static, no call of the program while typing. */
+/** The completion script of bash: static, no call of the program while typing but for ids of sessions. */
 import type { Place, Values } from './words.ts';
 
 export function bashScript(places: readonly Place[]): string {
@@ -35,12 +35,13 @@ function optionCases({ path, optionValues }: Place): string[] {
 
 function placeCase({ path, commands, options, argument }: Place): string {
   const dashes = options.map(({ word }) => word).join(' ');
-  const plain: Values = { words: [...commands.map(({ word }) => word), ...argument.words], files: argument.files };
+  const plain: Values = { ...argument, words: [...commands.map(({ word }) => word), ...argument.words] };
   return `    "${path && ` ${path}`}") if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '${dashes}' -- "$cur")); else ${reply(plain)}; fi ;;`;
 }
 
-function reply({ words, files }: Values): string {
+function reply({ words, files, printed }: Values): string {
   if (words.length === 0 && !files) return 'COMPREPLY=()';
+  if (printed) return `COMPREPLY=($(compgen -W "${words.join(' ')} $(${printed})" -- "$cur"))`;
   const file = files ? 'compgen -f -- "$cur"; ' : '';
   return `COMPREPLY=($(${file}compgen -W '${words.join(' ')}' -- "$cur"))`;
 }

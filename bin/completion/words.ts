@@ -16,6 +16,8 @@ export interface Values {
   words: string[];
   /** File names too. */
   files: boolean;
+  /** Lines that this command prints, asked for when the key is pressed. */
+  printed?: string;
 }
 
 export interface Place {
@@ -29,7 +31,7 @@ export interface Place {
   argument: Values;
 }
 
-const words: Record<Exclude<Completion, 'file' | 'command'>, readonly string[]> = {
+const words: Record<Exclude<Completion, 'file' | 'command' | 'session'>, readonly string[]> = {
   slot: manifest.map(({ slot }) => slot),
   log: logNames,
   level: levels,
@@ -49,6 +51,7 @@ export function places(verbs: readonly Command[]): Place[] {
   return [top, ...verbs.flatMap((verb) => below(verb, verb.name))];
 }
 
+const SESSIONS = 'agent sessions list -n 100 --ids 2>/dev/null';
 const none: Values = { words: [], files: false };
 
 function below(command: Command, path: string): Place[] {
@@ -70,6 +73,7 @@ function below(command: Command, path: string): Place[] {
 
 function valuesOf(complete: Completion | undefined, choices: readonly string[] = []): Values {
   if (complete === 'file') return { words: [...choices], files: true };
+  if (complete === 'session') return { words: ['latest'], files: false, printed: SESSIONS };
   const known = complete && complete !== 'command' ? words[complete] : [];
   return { words: [...new Set([...choices, ...known])], files: false };
 }

@@ -1,4 +1,4 @@
-/** The completion script of zsh, with summaries: static, no call of the program while typing. */
+/** The completion script of zsh, with summaries: static, no call of the program while typing but for ids of sessions. */
 import type { Candidate, Place, Values } from './words.ts';
 
 export function zshScript(places: readonly Place[]): string {
@@ -42,8 +42,12 @@ function placeCase({ path, commands, options, argument }: Place): string {
 const describe = (what: string, list: readonly Candidate[]): string =>
   `candidates=(${list.map(({ word, summary }) => `'${quoted(`${word}:${summary}`)}'`).join(' ')}); _describe '${what}' candidates`;
 
-function offer({ words, files }: Values): string {
-  const parts = [...(words.length ? [`compadd -- ${words.join(' ')}`] : []), ...(files ? ['_files'] : [])];
+function offer({ words, files, printed }: Values): string {
+  const parts = [
+    ...(words.length ? [`compadd -- ${words.join(' ')}`] : []),
+    ...(printed ? [`compadd -- \${(f)"$(${printed})"}`] : []),
+    ...(files ? ['_files'] : []),
+  ];
   return parts.length ? parts.join('; ') : ':';
 }
 

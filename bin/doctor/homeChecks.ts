@@ -17,6 +17,7 @@ export const homeChecks: readonly Check[] = [
   { id: 'socket-path', group: 'home', what: 'length of socket paths', look: socketPath },
   { id: 'disk', group: 'home', what: 'room on the disk', look: disk },
   { id: 'logs', group: 'home', what: 'size of logs and crash reports', look: logs },
+  { id: 'conversations', group: 'home', what: 'stores of conversations', look: damagedStores },
 ];
 
 const OTHERS = 0o077;
@@ -148,6 +149,26 @@ function logs({ home, profiles }: Scene): Finding {
   const what = `${bytesForPeople(bytes)} of ${bytesForPeople(budgetBytes)}`;
   if (bytes <= budgetBytes) return ok(what);
   return warn(`${what}: something that does not rotate writes there`, `look for it: ls -lS ${home.logs} ${home.crash}`);
+}
+
+/** What a start of the agent worker left beside a new store. */
+function damagedStores({ profiles }: Scene): Finding[] {
+  return profiles.map(({ name, dir, stateDb }) => {
+    const of = profiles.length > 1 ? { of: name } : {};
+    const agent = name === 'default' ? 'agent' : `agent -p ${name}`;
+    if (existsSync(`${stateDb}.damaged`))
+      return { ...warn(`${stateDb} has pages that cannot be read`, `${agent} restart agent recovers it; the damaged file is kept`), ...of };
+    const kept = entriesOf(dir).filter((entry) => /^state\.db\.corrupt-[\d-]+$/.test(entry));
+    if (kept.length === 0) return { ...ok('none was ever damaged'), ...of };
+    const newest = join(dir, kept.toSorted().at(-1)!);
+    return {
+      ...warn(
+        `${count(kept.length, 'damaged store')} kept: ${newest}`,
+        `look whether something is missing (docs/sessions.md), then delete what is no longer needed`,
+      ),
+      ...of,
+    };
+  });
 }
 
 function sizeOf(dir: string): number {

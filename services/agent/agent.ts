@@ -13,29 +13,35 @@ import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
 import { followPortal } from './modelSwitch.ts';
+import { openState } from './openState.ts';
 import { processGroups, recover } from './recover.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
-import { Store } from './store.ts';
+import { retire } from './retention.ts';
+import { Search } from './search.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
-/** The parts of the worker, wired. Errors: STORE_CORRUPT, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
+/** The parts of the worker, wired. Errors: STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
 export function buildAgent(context: WorkerContext): SessionParts {
-  const store = new Store(context.paths.stateDb);
+  const { store, facts: storeFacts } = openState(context);
   const transcripts = new Transcripts(store);
+  const search = new Search({ store, path: context.paths.searchDb, log: context.log, busy: () => turns.active().length > 0 });
   const events = new EventLog({
     store,
     log: context.log,
     onFailure: (sessionId, thrown) => turns.storeFailed(sessionId, thrown),
-    onStored: () => context.progress(),
+    onStored: () => {
+      context.progress();
+      search.poke();
+    },
     onPrune: (sessionId, seq) => turns.saveProgress(sessionId, seq),
   });
   const desk = createModelDesk(context, {
     onSwitch: (sessionId, provider, model) => void followPortal({ context, store, events, desk }, { sessionId, provider, model }),
   });
-  const toolbox = createToolbox(context, processGroups(store));
+  const toolbox = createToolbox(context, processGroups(store), search);
   const turns = new Turns({
     context,
     store,
@@ -45,7 +51,7 @@ export function buildAgent(context: WorkerContext): SessionParts {
     toolbox,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  return { context, store, transcripts, events, turns, desk };
+  return { context, store, storeFacts, transcripts, events, turns, desk, search };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -53,11 +59,11 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk } = parts;
+  const { store, transcripts, events, turns, desk, search } = parts;
 
   const cut = recover({ store, transcripts, events, log });
-  keepHouse(parts);
-  const housekeeping = setInterval(() => keepHouse(parts), limits.turn.housekeepingMs).unref();
+  void keepHouse(parts);
+  const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
   await loadModel(context, desk);
 
   const ready = {
@@ -71,7 +77,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
     onLink: (link: Link) => events.welcome(link, ready),
     active: () => turns.active(),
-    facts: () => ({ ...modelFacts(desk.resolve()), clients: events.linkCount, turns_cut_at_start: cut }),
+    facts: () => ({ ...modelFacts(desk.resolve()), ...parts.storeFacts(), clients: events.linkCount, turns_cut_at_start: cut }),
     drain: (signal) => turns.drain(signal),
     started() {
       turns.resumeQueues();
@@ -79,6 +85,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
+      await search.close();
       store.close();
       lock[Symbol.dispose]();
     },
@@ -86,10 +93,13 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
 }
 
 /** What is too old to be asked for goes; a store that refuses it now is asked again tomorrow. */
-function keepHouse({ context, store, events }: SessionParts): void {
+async function keepHouse(parts: SessionParts): Promise<void> {
+  const { context, store, events } = parts;
   try {
     store.forgetEmptySessions();
     events.forgetIdle(limits.turn.eventsKeepMs);
+    const removed = await retire(parts, context.config().config.sessions);
+    if (removed > 0) context.log.info(`${removed} sessions that nobody used any more were removed`);
   } catch (thrown) {
     context.log.warn('old events could not be removed', errorFields(thrown));
   }

@@ -129,7 +129,16 @@ function accept(parts: ConversationParts, params: RunParams): number {
 
 function newSession({ store, cwd }: ConversationParts, { session_key, surface, platform, title, model }: RunParams): SessionRecord {
   return store.transaction(() => {
-    const session = store.createSession({ source: platform ?? surface, platform, sessionKey: session_key ?? undefined, title, model, cwd });
+    const session = store.createSession({
+      source: platform ?? surface,
+      platform,
+      sessionKey: session_key ?? undefined,
+      title,
+      model,
+      cwd,
+      // Nobody looks for the runs of a job among conversations.
+      hidden: surface === 'scheduled_task',
+    });
     if (session_key !== null) store.bindConversation(session_key, session.id);
     return session;
   });

@@ -187,6 +187,12 @@ export class EventLog {
     this.#stream(sessionId).followers.add(link);
   }
 
+  /** From now on it no longer gets them. */
+  unfollow(sessionId: string, link: Link): void {
+    this.#links.get(link)?.delete(sessionId);
+    this.#unfollow(sessionId, link);
+  }
+
   /** Forgets what is held in memory for a session that nobody follows and that rests. */
   rest(sessionId: string): void {
     const stream = this.#streams.get(sessionId);

@@ -1,11 +1,16 @@
 /** Tables of state.db. The agent worker is its only writer; times are milliseconds since the epoch. */
 import type { Schema } from '../../state/db/open.ts';
 
+/** Counts as a message of a list: said by somebody, in the transcript, not taken back. */
+const counted = (row: 'new' | 'old') => `(${row}.active = 1 AND ${row}.position IS NOT NULL AND ${row}.role IN ('user', 'assistant'))`;
+
 const ofSession = 'TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE';
 
 export const stateSchema: Schema = {
   /** 28 added sessions.tool_names (interface spec, Versioning). */
   version: 28,
+  recovery: 'agent sessions recover',
+  autoVacuum: true,
   tables: {
     state_meta: { columns: { key: 'TEXT PRIMARY KEY', value: 'TEXT NOT NULL' } },
     sessions: {
@@ -28,6 +33,8 @@ export const stateSchema: Schema = {
         archived: 'INTEGER NOT NULL DEFAULT 0',
         /** Made by cron, delegation or `/bg`: left out of lists. */
         hidden: 'INTEGER NOT NULL DEFAULT 0',
+        /** It has got a prompt: others are left out of lists and forgotten after a day. */
+        used: 'INTEGER NOT NULL DEFAULT 0',
         safe_mode: 'INTEGER NOT NULL DEFAULT 0',
         /** Tools of these MCP servers and toolsets switched on or off for this session: JSON `{name: boolean}`. */
         toolset_choices: 'TEXT',
@@ -45,7 +52,20 @@ export const stateSchema: Schema = {
         /** Highest event number that is no longer kept. */
         pruned_seq: 'INTEGER NOT NULL DEFAULT 0',
       },
-      indices: { sessions_by_activity: 'sessions (last_active DESC)' },
+      indices: {
+        sessions_by_activity: 'sessions (last_active DESC)',
+        sessions_listed: 'sessions (hidden, archived, last_active DESC) WHERE used = 1',
+        sessions_by_title: 'sessions (title) WHERE title IS NOT NULL',
+        sessions_by_parent: 'sessions (parent_session_id) WHERE parent_session_id IS NOT NULL',
+      },
+    },
+    /** Kept by the triggers below, so that a list never counts rows. */
+    session_counts: {
+      columns: {
+        session_id: 'TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE',
+        stored: 'INTEGER NOT NULL DEFAULT 0',
+        messages: 'INTEGER NOT NULL DEFAULT 0',
+      },
     },
     /** Key of a chat → its current session. */
     conversations: { columns: { session_key: 'TEXT PRIMARY KEY', session_id: ofSession } },
@@ -122,6 +142,7 @@ export const stateSchema: Schema = {
         turns_of_message: 'turns (message_id)',
         turns_running: "turns (status) WHERE status = 'running'",
         turns_of_session: 'turns (session_id)',
+        turns_of_answer: 'turns (assistant_id)',
       },
     },
     /** Commands that their owner allowed for good (`always`). */
@@ -158,5 +179,18 @@ export const stateSchema: Schema = {
     },
     /** Process groups of tools that run now: killed at the next start when the worker died over them. */
     tool_processes: { columns: { pgid: 'INTEGER PRIMARY KEY', start_time: 'INTEGER NOT NULL', boot_id: 'TEXT NOT NULL' } },
+  },
+  triggers: {
+    message_added: `AFTER INSERT ON messages BEGIN
+      INSERT INTO session_counts (session_id, stored, messages) VALUES (new.session_id, 1, ${counted('new')})
+        ON CONFLICT (session_id) DO UPDATE SET stored = stored + 1, messages = messages + excluded.messages;
+      UPDATE sessions SET used = 1 WHERE id = new.session_id AND used = 0 AND new.role = 'user';
+    END`,
+    message_shown: `AFTER UPDATE OF position, active ON messages WHEN ${counted('new')} <> ${counted('old')} BEGIN
+      UPDATE session_counts SET messages = messages + ${counted('new')} - ${counted('old')} WHERE session_id = new.session_id;
+    END`,
+    message_removed: `AFTER DELETE ON messages BEGIN
+      UPDATE session_counts SET stored = stored - 1, messages = messages - ${counted('old')} WHERE session_id = old.session_id;
+    END`,
   },
 };

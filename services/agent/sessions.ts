@@ -8,6 +8,8 @@ import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals 
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, isFirstTurn, type ModelDesk } from './models.ts';
+import type { StoreFacts } from './openState.ts';
+import type { Search } from './search.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
@@ -15,10 +17,13 @@ import type { Turns } from './turns.ts';
 export interface SessionParts {
   context: WorkerContext;
   store: Store;
+  /** What was wrong with state.db, for status; null = nothing. */
+  storeFacts(): StoreFacts | null;
   transcripts: Transcripts;
   events: EventLog;
   turns: Turns;
   desk: ModelDesk;
+  search: Search;
 }
 
 export const noUsage: UsageTotals = {

@@ -3,6 +3,7 @@
  * when it returns; errors come in the words of the error table (DISK_FULL, STORE_BUSY, …).
  */
 import { hexId, sortableId } from '../../base/ids.ts';
+import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { openStore, storeError, type Db } from '../../state/db/open.ts';
 import { stateSchema } from './schema.ts';
@@ -28,6 +29,7 @@ export interface SessionRecord {
   todos: string | null;
   todo_revision: number;
   compressions: number;
+  rewind_count: number;
   system_prompt: string | null;
   /** JSON list or null. */
   tool_names: string | null;
@@ -42,7 +44,20 @@ export interface NewSession {
   title?: string | undefined;
   model?: string | undefined;
   provider?: string | undefined;
+  reasoningEffort?: string | undefined;
+  parent?: string | undefined;
+  hidden?: boolean | undefined;
+  safeMode?: boolean | undefined;
   cwd: string;
+}
+
+export interface ListOptions {
+  limit: number;
+  offset?: number | undefined;
+  order?: 'recent' | 'created' | undefined;
+  sources?: readonly string[] | undefined;
+  includeHidden?: boolean | undefined;
+  archived?: boolean | undefined;
 }
 
 export interface SessionSummary extends SessionRecord {
@@ -58,6 +73,8 @@ export class Store {
   readonly db: Db;
   /** Changes only when the store was made anew: event numbers of another epoch mean nothing here. */
   readonly epoch: string;
+  /** Told of each error that says the file is damaged. */
+  onDamage: (error: AgentError) => void = () => {};
   #statements = new Map<string, Statement>();
 
   /** Errors: as openStore. */
@@ -65,6 +82,7 @@ export class Store {
     this.path = path;
     this.db = openStore(path, stateSchema);
     this.run("INSERT OR IGNORE INTO state_meta (key, value) VALUES ('epoch', ?)", hexId(16));
+    this.#countOnce();
     this.epoch = this.one<{ value: string }>("SELECT value FROM state_meta WHERE key = 'epoch'")!.value;
   }
 
@@ -105,27 +123,50 @@ export class Store {
     try {
       return work();
     } catch (thrown) {
-      throw storeError(this.path, thrown);
+      const error = storeError(this.path, thrown, stateSchema);
+      if (isAgentError(error) && error.code === 'STORE_CORRUPT') this.onDamage(error);
+      throw error;
     }
+  }
+
+  /** A store of a release without counts, or one that was recovered: counted once. */
+  #countOnce(): void {
+    this.transaction(() => {
+      if (this.run("INSERT OR IGNORE INTO state_meta (key, value) VALUES ('counts', '1')").changes === 0) return;
+      this.run('DELETE FROM session_counts');
+      this.run(
+        `INSERT INTO session_counts (session_id, stored, messages)
+         SELECT session_id, count(*), sum(active = 1 AND position IS NOT NULL AND role IN ('user', 'assistant')) FROM messages GROUP BY session_id`,
+      );
+      this.run(
+        "UPDATE sessions SET used = 1 WHERE used = 0 AND EXISTS (SELECT 1 FROM messages p WHERE p.session_id = sessions.id AND p.role = 'user')",
+      );
+    });
   }
 
   // --- sessions ---
 
-  createSession({ source, platform, sessionKey, title, model, provider, cwd }: NewSession): SessionRecord {
+  createSession(session: NewSession): SessionRecord {
     const id = sortableId('ses');
     const now = Date.now();
     this.run(
-      'INSERT INTO sessions (id, source, platform, session_key, title, model, provider, cwd, started_at, last_active) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      id,
-      source,
-      platform ?? null,
-      sessionKey ?? null,
-      title ?? null,
-      model ?? null,
-      provider ?? null,
-      cwd,
-      now,
-      now,
+      `INSERT INTO sessions (id, source, platform, session_key, title, model, provider, reasoning_effort, parent_session_id, hidden, safe_mode, cwd, started_at, last_active)
+       VALUES (@id, @source, @platform, @sessionKey, @title, @model, @provider, @reasoningEffort, @parent, @hidden, @safeMode, @cwd, @now, @now)`,
+      {
+        id,
+        now,
+        source: session.source,
+        cwd: session.cwd,
+        platform: session.platform ?? null,
+        sessionKey: session.sessionKey ?? null,
+        title: session.title ?? null,
+        model: session.model ?? null,
+        provider: session.provider ?? null,
+        reasoningEffort: session.reasoningEffort ?? null,
+        parent: session.parent ?? null,
+        hidden: session.hidden ? 1 : 0,
+        safeMode: session.safeMode ? 1 : 0,
+      },
     );
     return this.session(id)!;
   }
@@ -134,32 +175,84 @@ export class Store {
     return this.one<SessionRecord>('SELECT * FROM sessions WHERE id = ?', id);
   }
 
-  /** By id, exact title (the most recent one), or `latest`. */
+  /**
+   * By id, exact title, the beginning of an id that fits one session, or `latest`. A title leads to the most recent
+   * session of that name or branched from one. Errors: UNKNOWN_SESSION when a beginning fits several.
+   */
   findSession(name: string): SessionRecord | undefined {
     if (name === 'latest') {
-      return this.one<SessionRecord>(`SELECT * FROM sessions WHERE ${HAS_PROMPT} ORDER BY last_active DESC, id DESC LIMIT 1`);
+      return this.one<SessionRecord>(
+        'SELECT * FROM sessions WHERE used = 1 AND hidden = 0 AND archived = 0 ORDER BY last_active DESC, id DESC LIMIT 1',
+      );
     }
-    return (
-      this.session(name) ??
-      this.one<SessionRecord>('SELECT * FROM sessions WHERE title = ? ORDER BY last_active DESC, id DESC LIMIT 1', name)
+    return this.session(name) ?? this.#byTitle(name) ?? this.#byBeginning(name);
+  }
+
+  #byTitle(title: string): SessionRecord | undefined {
+    return this.one<SessionRecord>(
+      `WITH RECURSIVE line (id) AS (
+         SELECT id FROM sessions WHERE title = @title
+         UNION SELECT s.id FROM sessions s JOIN line ON s.parent_session_id = line.id
+           WHERE s.hidden = 0 AND substr(s.title, 1, length(@title) + 2) = @title || ' #'
+       ) SELECT s.* FROM line JOIN sessions s USING (id) ORDER BY s.last_active DESC, s.id DESC LIMIT 1`,
+      { title },
     );
   }
 
-  /** Most recent first; sessions without a prompt are left out. */
-  listSessions(limit: number): { sessions: SessionSummary[]; total: number } {
+  #byBeginning(name: string): SessionRecord | undefined {
+    if (!/^ses_\w{2,}$/.test(name)) return undefined;
+    const ids = this.all<{ id: string }>(
+      'SELECT id FROM sessions WHERE id >= ? AND id < ? ORDER BY id LIMIT ?',
+      name,
+      `${name}~`,
+      limits.sessions.ambiguousMax + 1,
+    ).map(({ id }) => id);
+    if (ids.length > 1) {
+      const shown = ids.slice(0, limits.sessions.ambiguousMax).join(', ');
+      throw new AgentError(
+        'UNKNOWN_SESSION',
+        `"${name}" is the beginning of several sessions: ${shown}${ids.length > limits.sessions.ambiguousMax ? ', …' : ''}`,
+        {
+          fix: 'write more of the id',
+        },
+      );
+    }
+    return ids[0] === undefined ? undefined : this.session(ids[0]);
+  }
+
+  /** Sessions that got a prompt. The index gives the order and the total; counts are kept, not made. */
+  listSessions({ limit, offset = 0, order = 'recent', sources, includeHidden = false, archived = false }: ListOptions): {
+    sessions: SessionSummary[];
+    total: number;
+  } {
+    const where = [
+      'used = 1',
+      includeHidden ? 'hidden IN (0, 1)' : 'hidden = 0',
+      archived ? 'archived = 1' : 'archived = 0',
+      ...(sources ? ['source IN (SELECT value FROM json_each(@sources))'] : []),
+    ].join(' AND ');
+    const values = { limit, offset, sources: sources ? JSON.stringify(sources) : null };
+    const by = order === 'created' ? 'started_at DESC, id DESC' : 'last_active DESC, id DESC';
     const sessions = this.all<SessionSummary>(
-      `SELECT *,
-         (SELECT count(*) FROM messages m WHERE m.session_id = sessions.id AND m.active = 1 AND m.position IS NOT NULL AND m.role IN ('user', 'assistant')) AS message_count,
-         coalesce((SELECT substr(content, 1, 120) FROM messages m WHERE m.session_id = sessions.id AND m.role = 'user' ORDER BY m.id LIMIT 1), '') AS preview
-       FROM sessions WHERE ${HAS_PROMPT} ORDER BY last_active DESC, id DESC LIMIT ?`,
-      limit,
+      `SELECT sessions.*, coalesce((SELECT messages FROM session_counts c WHERE c.session_id = sessions.id), 0) AS message_count,
+         coalesce(${preview('position IS NOT NULL AND active = 1')}, ${preview('position IS NULL')}, '') AS preview
+       FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ${where} ORDER BY ${by} LIMIT @limit OFFSET @offset) ORDER BY ${by}`,
+      values,
     );
-    const { total } = this.one<{ total: number }>(`SELECT count(*) AS total FROM sessions WHERE ${HAS_PROMPT}`)!;
+    const { total } = this.one<{ total: number }>(`SELECT count(*) AS total FROM sessions WHERE ${where}`, { sources: values.sources })!;
     return { sessions, total };
   }
 
   setTitle(id: string, title: string): void {
     this.run('UPDATE sessions SET title = ? WHERE id = ?', title, id);
+  }
+
+  setArchived(id: string, archived: boolean): void {
+    this.run('UPDATE sessions SET archived = ? WHERE id = ?', archived ? 1 : 0, id);
+  }
+
+  setCwd(id: string, cwd: string): void {
+    this.run('UPDATE sessions SET cwd = ? WHERE id = ?', cwd, id);
   }
 
   pinSystemPrompt(id: string, prompt: string): void {
@@ -177,7 +270,7 @@ export class Store {
 
   /** Sessions opened and never used (a page that was only looked at). */
   forgetEmptySessions(): number {
-    return this.run(`DELETE FROM sessions WHERE last_active < ? AND NOT ${HAS_PROMPT}`, Date.now() - limits.turn.emptySessionMs).changes;
+    return this.run('DELETE FROM sessions WHERE last_active < ? AND used = 0', Date.now() - limits.turn.emptySessionMs).changes;
   }
 
   // --- keyed conversations ---
@@ -202,4 +295,6 @@ export class Store {
   }
 }
 
-const HAS_PROMPT = "EXISTS (SELECT 1 FROM messages p WHERE p.session_id = sessions.id AND p.role = 'user')";
+/** The first prompt: the index on place makes it one look-up. */
+const preview = (where: string): string =>
+  `(SELECT substr(content, 1, 120) FROM messages m WHERE m.session_id = sessions.id AND m.role = 'user' AND ${where} ORDER BY position LIMIT 1)`;

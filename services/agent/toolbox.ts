@@ -10,8 +10,9 @@ import { memoryTool } from '../../agent/tools/memory.ts';
 import { decideTools, pinnedOrder, type Verdict } from '../../agent/tools/policy.ts';
 import { readFileTool } from '../../agent/tools/readFile.ts';
 import type { Tool } from '../../agent/tools/registry.ts';
+import { sessionSearchTool } from '../../agent/tools/sessionSearch.ts';
 import { terminalTool } from '../../agent/tools/terminal.ts';
-import type { CronJobRow, CronJobs, ForeignTools, MemoryStore, ProcessGroups, ToolSpec } from '../../agent/ports.ts';
+import type { CronJobRow, CronJobs, ForeignTools, MemoryStore, ProcessGroups, SessionSearch, ToolSpec } from '../../agent/ports.ts';
 import { filterEnv } from '../../base/envFilter.ts';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -38,7 +39,7 @@ export interface Toolbox {
   memory: MemoryStore;
 }
 
-export function createToolbox(context: WorkerContext, groups: ProcessGroups): Toolbox {
+export function createToolbox(context: WorkerContext, groups: ProcessGroups, search: SessionSearch): Toolbox {
   const memory = memoryFiles(context.paths.memories);
   const jobs = cronJobs(context);
   const foreign = mcpTools(context);
@@ -49,6 +50,7 @@ export function createToolbox(context: WorkerContext, groups: ProcessGroups): To
     readFileTool({ cwd: session.cwd, isSecret }),
     memoryTool(memory),
     cronjobTool(jobs, originOf(session)),
+    sessionSearchTool(search, session.id),
   ];
   return {
     memory,

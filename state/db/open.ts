@@ -23,6 +23,12 @@ export interface Schema {
   /** Written to `PRAGMA user_version`; the higher number of a newer release is left as it is. */
   version: number;
   tables: Record<string, Table>;
+  /** Trigger name → what follows it, e.g. `AFTER DELETE ON messages BEGIN … END`. Made anew when that changed. */
+  triggers?: Record<string, string>;
+  /** Freed pages can be given back in steps (`PRAGMA incremental_vacuum`). Of new files only. */
+  autoVacuum?: true;
+  /** The command that recovers a damaged file; without it the one of SQLite's own tool is named. */
+  recovery?: string;
 }
 
 /** Errors: STORE_CORRUPT with the recovery command, STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
@@ -32,16 +38,17 @@ export function openStore(path: string, schema: Schema): Db {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     makePrivate(path);
     db = new Database(path, { timeout: limits.state.busyMs });
+    if (schema.autoVacuum && db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
     db.pragma('foreign_keys = ON');
     db.pragma('wal_autocheckpoint = 1000');
-    checkIntegrity(db, path);
+    checkIntegrity(db, path, schema);
     reconcile(db, schema);
     return db;
   } catch (thrown) {
     db?.close();
-    throw storeError(path, thrown);
+    throw storeError(path, thrown, schema);
   }
 }
 
@@ -63,18 +70,18 @@ function makePrivate(path: string): void {
 }
 
 /** Reads every page, so only where that is quick; a large store says by itself when it meets a bad one. */
-function checkIntegrity(db: Db, path: string): void {
+function checkIntegrity(db: Db, path: string, schema: Schema): void {
   const pages = db.pragma('page_count', { simple: true }) as number;
   if (pages * (db.pragma('page_size', { simple: true }) as number) > limits.state.integrityCheckMaxBytes) return;
   const verdict = db.pragma('quick_check(1)', { simple: true });
-  if (verdict !== 'ok') throw corrupt(path, String(verdict));
+  if (verdict !== 'ok') throw corrupt(path, String(verdict), schema);
 }
 
 /** SQLite's and the system's errors in the words of the error table. */
-export function storeError(path: string, thrown: unknown): unknown {
+export function storeError(path: string, thrown: unknown, schema?: Pick<Schema, 'recovery'>): unknown {
   if (thrown instanceof AgentError) return thrown;
   const code = (thrown as { code?: string }).code ?? '';
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return corrupt(path, messageOf(thrown));
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return corrupt(path, messageOf(thrown), schema);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
     return new AgentError('STORE_BUSY', `${path} is locked by another process`, { cause: thrown, retryAfterMs: 1_000 });
   }
@@ -90,9 +97,10 @@ export function storeError(path: string, thrown: unknown): unknown {
   return thrown;
 }
 
-function corrupt(path: string, what: string): AgentError {
+function corrupt(path: string, what: string, schema?: Pick<Schema, 'recovery'>): AgentError {
+  const command = schema?.recovery ?? `sqlite3 ${path} .recover | sqlite3 ${path}.new`;
   return new AgentError('STORE_CORRUPT', `${path} is damaged: ${what}`, {
-    fix: `stop the service, keep a copy of the file, then recover it: sqlite3 ${path} .recover | sqlite3 ${path}.new`,
+    fix: `stop the service, keep a copy of the file, then recover it: ${command}`,
   });
 }
 
@@ -109,9 +117,18 @@ function reconcile(db: Db, schema: Schema): void {
         db.exec(`CREATE ${unique ? 'UNIQUE ' : ''}INDEX IF NOT EXISTS ${unique ? index.slice(7) : index} ON ${on}`);
       }
     }
+    for (const [name, rest] of Object.entries(schema.triggers ?? {})) reconcileTrigger(db, name, rest);
     const current = db.pragma('user_version', { simple: true }) as number;
     if (current < schema.version) db.pragma(`user_version = ${schema.version}`);
   }).immediate();
+}
+
+function reconcileTrigger(db: Db, name: string, rest: string): void {
+  const wanted = `CREATE TRIGGER ${name} ${rest}`;
+  const live = db.prepare("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = ?").get(name) as { sql: string } | undefined;
+  if (live?.sql === wanted) return;
+  db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+  db.exec(wanted);
 }
 
 function create(db: Db, name: string, table: Table): void {

@@ -125,12 +125,3 @@ t.test('a second worker on the same store is refused and leaves the running turn
   t.match(second.output(), new RegExp(`LOCK_HELD: agent \\(process ${first.child.pid}`));
   t.match((await client.next('message.complete')).payload, { status: 'complete', text: /Done\.$/ });
 });
-
-t.test('a damaged state.db parks the worker with the command that recovers it', async (t) => {
-  using home = testHome();
-  home.write('state.db', 'this is no database, '.repeat(500));
-  await using worker = await startWorker(home, 'agent', { demo: true, ready: false });
-  const [code] = (await once(worker.child, 'exit')) as [number];
-  t.equal(code, 78);
-  t.match(worker.output(), /STORE_CORRUPT: .*state\.db.*sqlite3 .*\.recover/);
-});

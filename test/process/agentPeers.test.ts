@@ -17,7 +17,11 @@ t.test('a tool of an MCP server is called through the broker; without the broker
     const { complete, events } = await call();
     t.match(complete, { status: 'complete', text: 'mcp__everything__echo returned:\nEcho: hi' });
     const info = events.findLast(({ type }) => type === 'session_info')!.payload as { tools: string[] };
-    t.same(info.tools.slice(0, 4), ['cronjob', 'memory', 'read_file', 'terminal'], 'tools that came later stand behind the pinned ones');
+    t.same(
+      info.tools.slice(0, 5),
+      ['cronjob', 'memory', 'read_file', 'session_search', 'terminal'],
+      'tools that came later stand behind the pinned ones',
+    );
     t.ok(info.tools.includes('mcp__everything__echo'));
     await broker.kill('SIGTERM');
   }

@@ -5,7 +5,15 @@ import { z } from 'zod';
 import { callTool } from '../../ipc/contracts/mcp.ts';
 import { drain, report } from '../../ipc/contracts/peer.ts';
 import { configGet } from '../../ipc/contracts/rpcSettings.ts';
-import { eventsSince, promptSubmit, sessionCreate, sessionHistory, sessionInterrupt, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
+import {
+  eventsSince,
+  promptSubmit,
+  sessionCreate,
+  sessionHistory,
+  sessionInterrupt,
+  sessionList,
+  sessionResume,
+} from '../../ipc/contracts/rpc.ts';
 import { type EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { method } from '../../ipc/method.ts';
 import { groupAlive } from '../../state/processIdentity.ts';

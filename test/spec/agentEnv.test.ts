@@ -73,10 +73,10 @@ t.test('other.5 the tool_names JSON column of the sessions table holds the tool-
     (db.prepare('SELECT tool_names FROM sessions WHERE id = ?').get(session_id) as { tool_names: string | null }).tool_names;
   t.equal(pinned(), null, 'not before the first turn');
   await client.turn(session_id, 'say: 1 word');
-  t.same(JSON.parse(pinned()!), ['cronjob', 'memory', 'read_file', 'terminal']);
+  t.same(JSON.parse(pinned()!), ['cronjob', 'memory', 'read_file', 'session_search', 'terminal']);
   home.write('config.yaml', 'agent: { disabled_toolsets: [memory] }\n');
   await client.turn(session_id, 'say: 1 word');
-  t.same(JSON.parse(pinned()!), ['cronjob', 'memory', 'read_file', 'terminal'], 'the order stays');
+  t.same(JSON.parse(pinned()!), ['cronjob', 'memory', 'read_file', 'session_search', 'terminal'], 'the order stays');
 });
 
 t.test('ver.2 session database: schema version 28 adds the tool_names column by declarative reconciliation', async (t) => {

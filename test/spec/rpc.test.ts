@@ -25,6 +25,33 @@ t.test('rpc.8 session.resume answers a snapshot that includes pending_connection
   });
 });
 
+t.test('rpc.8 the snapshot is all that a surface needs: rows, what runs, what waits, the plan, the numbers', async (t) => {
+  using client = await connect(worker);
+  const session_id = await client.create({ source: 'cli', title: 'A snapshot' });
+  await client.turn(session_id, 'fail: 500');
+  await client.submit(session_id, 'slow: 30');
+  await client.next('message.delta', (params) => params.session_id === session_id && String(params.payload.text).includes('slowly'));
+  await client.submit(session_id, 'say: 2 words');
+  const snapshot = await client.link.call(sessionResume, { session_id: 'A snapshot' });
+  t.match(snapshot, {
+    session_id,
+    status: 'working',
+    messages: [
+      { role: 'user' },
+      { role: 'assistant', finish_reason: 'error', error: { code: 'PROVIDER_FAILED' }, duration_ms: Number },
+      { role: 'user' },
+    ],
+    inflight: { text: /^Starting slowly/, tools: [] },
+    queued: [{ text: 'say: 2 words' }],
+    plan: { todos: [], revision: 0 },
+    pending_connection: null,
+    info: { title: 'A snapshot', running: true },
+    epoch: String,
+  });
+  t.equal(snapshot.latest_seq, client.events.findLast((params) => params.session_id === session_id)!.seq);
+  await client.link.call(sessionInterrupt, { session_id });
+});
+
 t.test('rpc.9 session.interrupt interrupts the turn', async (t) => {
   using client = await connect(worker);
   const session_id = await client.create();

@@ -1,8 +1,10 @@
-/** Methods of the gateway RPC about sessions. Calls that name a session subscribe their link to it. */
+/** Methods of the gateway RPC about one session. Calls that name a session subscribe their link to it. */
 import { AgentError } from '../../../base/errors.ts';
 import { sessionCreate, sessionDelete, sessionHistory, sessionList, sessionResume, sessionTitle } from '../../../ipc/contracts/rpc.ts';
+import { sessionArchive, sessionBranch, sessionClose, sessionCwd, sessionUndo } from '../../../ipc/contracts/rpcSessions.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import { refuseOtherProfile } from '../conversations.ts';
+import { branch, undo } from '../lineage.ts';
 import {
   checkedDirectory,
   defaultDirectory,
@@ -18,24 +20,76 @@ const LIST_DEFAULT = 50;
 const HISTORY_DEFAULT = 200;
 
 export function sessionMethods(parts: SessionParts): Handler[] {
-  const { context, store, transcripts, events, turns } = parts;
+  return [...lifeMethods(parts), ...readingMethods(parts), ...transcriptMethods(parts)];
+}
+
+function lifeMethods(parts: SessionParts): Handler[] {
+  const { context, store, events, turns, search } = parts;
   return [
-    handle(sessionCreate, ({ source, title, cwd, model, provider, profile }, { link }) => {
-      refuseOtherProfile(context, profile);
-      turns.refuseWhenDraining();
-      const session = store.createSession({
-        source: source ?? 'other',
-        title,
-        model,
-        provider,
-        cwd: cwd === undefined ? defaultDirectory(context) : checkedDirectory(cwd),
+    handle(
+      sessionCreate,
+      ({ source, title, cwd, model, provider, reasoning_effort, parent_session_id, hidden, safe_mode, profile }, { link }) => {
+        refuseOtherProfile(context, profile);
+        turns.refuseWhenDraining();
+        const session = store.createSession({
+          source: source ?? 'other',
+          title,
+          model,
+          provider,
+          reasoningEffort: reasoning_effort,
+          parent: parent_session_id === undefined ? undefined : requireSession(store, parent_session_id).id,
+          hidden,
+          safeMode: safe_mode,
+          cwd: cwd === undefined ? defaultDirectory(context) : checkedDirectory(cwd),
+        });
+        events.follow(session.id, link);
+        return { session_id: session.id, messages: [], message_count: 0, info: infoOf(parts, session, false) };
+      },
+    ),
+    handle(sessionTitle, ({ session_id, title }) => {
+      const session = requireSession(store, session_id);
+      if (title === undefined) return { session_id: session.id, title: session.title };
+      events.atomically(session.id, () => {
+        store.setTitle(session.id, title);
+        events.emit(session.id, null, 'session.title', { session_id: session.id, title });
       });
-      events.follow(session.id, link);
-      return { session_id: session.id, messages: [], message_count: 0, info: infoOf(parts, session, false) };
+      events.broadcast('sessions.changed');
+      return { session_id: session.id, title };
     }),
-    handle(sessionList, ({ limit = LIST_DEFAULT, profile }) => {
+    handle(sessionArchive, ({ session_id, archived }) => {
+      const session = requireSession(store, session_id);
+      store.setArchived(session.id, archived);
+      events.broadcast('sessions.changed');
+      return { session_id: session.id, archived };
+    }),
+    handle(sessionCwd, ({ session_id, cwd }) => {
+      const session = requireSession(store, session_id);
+      refuseWhileWorking(parts, session.id);
+      store.setCwd(session.id, checkedDirectory(cwd));
+      return { cwd };
+    }),
+    handle(sessionClose, ({ session_id }, { link }) => {
+      events.unfollow(requireSession(store, session_id).id, link);
+      return { closed: true };
+    }),
+    handle(sessionDelete, ({ session_id }) => {
+      const session = requireSession(store, session_id);
+      refuseWhileWorking(parts, session.id);
+      const deleted = store.deleteSession(session.id);
+      events.forget(session.id);
+      search.forget();
+      events.broadcast('sessions.changed');
+      return { deleted };
+    }),
+  ];
+}
+
+function readingMethods(parts: SessionParts): Handler[] {
+  const { context, store, transcripts, events } = parts;
+  return [
+    handle(sessionList, ({ limit = LIST_DEFAULT, offset, order, sources, include_hidden, archived, profile }) => {
       refuseOtherProfile(context, profile);
-      const { sessions, total } = store.listSessions(limit);
+      const { sessions, total } = store.listSessions({ limit, offset, order, sources, includeHidden: include_hidden, archived });
       return { sessions: sessions.map((summary) => rowOf(summary, parts)), total };
     }),
     handle(sessionResume, ({ session_id, profile }, { link }) => {
@@ -49,23 +103,35 @@ export function sessionMethods(parts: SessionParts): Handler[] {
       const session = requireSession(store, session_id);
       return { session_id: session.id, messages: recentMessages(transcripts, session.id, { limit, beforeId: before_id }) };
     }),
-    handle(sessionTitle, ({ session_id, title }) => {
+  ];
+}
+
+function transcriptMethods(parts: SessionParts): Handler[] {
+  const { store, transcripts, events, turns } = parts;
+  return [
+    handle(sessionBranch, ({ session_id, title, count = 0 }) => {
       const session = requireSession(store, session_id);
-      if (title === undefined) return { session_id: session.id, title: session.title };
-      events.atomically(session.id, () => {
-        store.setTitle(session.id, title);
-        events.emit(session.id, null, 'session.title', { session_id: session.id, title });
+      turns.refuseWhenDraining();
+      const id = branch(store, session, { title, count, runningTurn: transcripts.runningTurns(session.id)[0]?.id });
+      events.broadcast('sessions.changed');
+      const made = store.session(id)!;
+      return { session_id: id, title: made.title, parent_session_id: session.id, message_count: transcripts.count(id) };
+    }),
+    handle(sessionUndo, ({ session_id, count = 1 }) => {
+      const session = requireSession(store, session_id);
+      refuseWhileWorking(parts, session.id);
+      const undone = events.atomically(session.id, () => {
+        const outcome = undo(store, session.id, count);
+        if (outcome.removed > 0) events.emit(session.id, null, 'session.changed', { reason: 'undone' });
+        return outcome;
       });
       events.broadcast('sessions.changed');
-      return { session_id: session.id, title };
-    }),
-    handle(sessionDelete, ({ session_id }) => {
-      const session = requireSession(store, session_id);
-      if (turns.isRunning(session.id)) throw new AgentError('BUSY', 'the session is working', { fix: 'interrupt it first' });
-      const deleted = store.deleteSession(session.id);
-      events.forget(session.id);
-      events.broadcast('sessions.changed');
-      return { deleted };
+      return undone;
     }),
   ];
+}
+
+/** Errors: BUSY. */
+function refuseWhileWorking({ turns }: SessionParts, sessionId: string): void {
+  if (turns.isRunning(sessionId)) throw new AgentError('BUSY', 'the session is working', { fix: 'interrupt it first' });
 }
