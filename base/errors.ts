@@ -84,6 +84,12 @@ export const errorTable = {
     retry: true,
     means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.',
   },
+  CONTEXT_OVERFLOW: { rpc: 4309, retry: false, means: 'The provider refused the prompt as longer than the window of its model.' },
+  CONTEXT_EXHAUSTED: {
+    rpc: 4310,
+    retry: false,
+    means: 'The conversation no longer fits the model, and compression could not make it smaller.',
+  },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },

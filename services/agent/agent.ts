@@ -10,6 +10,7 @@ import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
 import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
+import { forgetAttachments } from './attachments.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf } from './models.ts';
@@ -85,6 +86,7 @@ function keepHouse({ context, store, events }: SessionParts): void {
   try {
     store.forgetEmptySessions();
     events.forgetIdle(limits.turn.eventsKeepMs);
+    forgetAttachments(context, store);
   } catch (thrown) {
     context.log.warn('old events could not be removed', errorFields(thrown));
   }

@@ -119,10 +119,11 @@ function accept(parts: ConversationParts, params: RunParams): number {
   const resolution = desk.resolve({ model: existing?.model ?? params.model ?? null, provider: existing?.provider ?? null });
   if (resolution.kind === 'none') throw noProvider(resolution);
   const session = existing ?? newSession(parts, params);
-  const { messageId } = turns.submit(
-    { sessionId: session.id, text: params.text, surface: params.surface, idempotencyKey: params.idempotency_key, author: params.user },
-    (id) =>
-      store.run('INSERT INTO runs (idempotency_key, session_id, message_id) VALUES (?, ?, ?)', params.idempotency_key, session.id, id),
+  // Each message has an outcome of its own, so none joins the turn of another.
+  const busy = turns.busyMode() === 'interrupt' ? 'interrupt' : 'queue';
+  const { text, surface, idempotency_key: idempotencyKey, user: author } = params;
+  const { messageId } = turns.submit({ sessionId: session.id, text, surface, idempotencyKey, author, busy }, (id) =>
+    store.run('INSERT INTO runs (idempotency_key, session_id, message_id) VALUES (?, ?, ?)', idempotencyKey, session.id, id),
   );
   return messageId;
 }

@@ -7,9 +7,11 @@ import type { ProcessGroups, ToolCall } from '../../agent/ports.ts';
 import type { TurnEnd, TurnError } from '../../agent/turn.ts';
 import type { Logger } from '../../base/log.ts';
 import { bootId, identityOf, groupAlive, startTimeOf } from '../../state/processIdentity.ts';
+import { settleCutPhases } from './compress.ts';
 import type { EventLog } from './events.ts';
 import type { Store } from './store.ts';
 import type { MessageRecord, Transcripts, TurnRecord } from './transcripts.ts';
+import { totalsOf } from './usage.ts';
 
 interface Parts {
   store: Store;
@@ -28,6 +30,7 @@ const cutByCrash: TurnError = {
 export function recover(parts: Parts): number {
   killLeftTools(parts);
   const cut = parts.transcripts.runningTurns();
+  settleCutPhases(parts);
   for (const turn of cut) settleCutTurn(parts, turn, cutByCrash);
   return cut.length;
 }
@@ -83,7 +86,7 @@ export function completePayload(end: TurnEnd, durationMs: number): Record<string
     message_id: end.messageId,
     text: end.text,
     status: end.status,
-    usage: end.usage,
+    usage: end.modelCalls === 0 ? null : totalsOf(end.usage, end.modelCalls),
     error: end.error,
     duration_ms: Math.max(0, Math.round(durationMs)),
   };

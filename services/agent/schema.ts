@@ -35,6 +35,10 @@ export const stateSchema: Schema = {
         todos: 'TEXT',
         todo_revision: 'INTEGER NOT NULL DEFAULT 0',
         compressions: 'INTEGER NOT NULL DEFAULT 0',
+        /** All turns and side calls so far: JSON UsageTotals. */
+        usage: 'TEXT',
+        /** Tokens of the last prompt; after a compression an estimate of the next one. */
+        context_used: 'INTEGER',
         rewind_count: 'INTEGER NOT NULL DEFAULT 0',
         /** Fixed at the first turn, so that the beginning of every prompt stays the same. */
         system_prompt: 'TEXT',
@@ -90,6 +94,7 @@ export const stateSchema: Schema = {
         messages_in_order: 'messages (session_id, position)',
         messages_waiting: 'messages (session_id, id) WHERE position IS NULL',
         messages_of_turn: 'messages (turn_id)',
+        messages_with_files: 'messages (session_id) WHERE attachments IS NOT NULL',
       },
     },
     turns: {
@@ -123,6 +128,20 @@ export const stateSchema: Schema = {
         turns_running: "turns (status) WHERE status = 'running'",
         turns_of_session: 'turns (session_id)',
       },
+    },
+    /** Model calls beside the turns (compression, titles, side questions), for the accounts. */
+    auxiliary_calls: {
+      columns: {
+        id: 'INTEGER PRIMARY KEY',
+        session_id: ofSession,
+        task: 'TEXT NOT NULL',
+        provider: 'TEXT NOT NULL',
+        model: 'TEXT NOT NULL',
+        model_calls: 'INTEGER NOT NULL DEFAULT 0',
+        usage: 'TEXT',
+        at: 'INTEGER NOT NULL',
+      },
+      indices: { auxiliary_of_session: 'auxiliary_calls (session_id)' },
     },
     /** Commands that their owner allowed for good (`always`). */
     approval_rules: {

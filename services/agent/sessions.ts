@@ -4,13 +4,14 @@ import { statSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals } from '../../ipc/contracts/rpcRecords.ts';
+import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, type ModelDesk } from './models.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
+import { sessionTotals } from './usage.ts';
 
 export interface SessionParts {
   context: WorkerContext;
@@ -20,16 +21,6 @@ export interface SessionParts {
   turns: Turns;
   desk: ModelDesk;
 }
-
-export const noUsage: UsageTotals = {
-  input: 0,
-  output: 0,
-  reasoning: 0,
-  cache_read: 0,
-  cache_write: 0,
-  model_calls: 0,
-  cost_usd: null,
-};
 
 /** Errors: UNKNOWN_SESSION. */
 export function requireSession(store: Store, name: string): SessionRecord {
@@ -53,8 +44,8 @@ export function infoOf({ context, desk }: Pick<SessionParts, 'context' | 'desk'>
     approval_mode: context.config().config.approvals?.mode ?? 'manual',
     safe_mode: session.safe_mode === 1,
     context_max: null,
-    context_used: null,
-    usage: noUsage,
+    context_used: session.context_used,
+    usage: sessionTotals(session),
     scripted,
     cwd: session.cwd,
     tools: session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [],
@@ -113,7 +104,7 @@ export function rowOf(summary: SessionSummary, { turns, desk }: Pick<SessionPart
     parent_session_id: summary.parent_session_id,
     archived: summary.archived === 1,
     hidden: summary.hidden === 1,
-    usage: noUsage,
+    usage: sessionTotals(summary),
   };
 }
 

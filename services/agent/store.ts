@@ -28,6 +28,9 @@ export interface SessionRecord {
   todos: string | null;
   todo_revision: number;
   compressions: number;
+  /** JSON UsageTotals or null. */
+  usage: string | null;
+  context_used: number | null;
   system_prompt: string | null;
   /** JSON list or null. */
   tool_names: string | null;
