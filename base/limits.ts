@@ -228,6 +228,8 @@ export const limits = {
     promptMaxChars: 1_000_000,
     /** Events kept for replay per session. */
     eventsMax: 2_000,
+    /** Longest pause between two flushes of streamed text under load; unseen by a reader. */
+    flushPauseMaxMs: 20,
     /** Provider calls: time to the first byte, and between two chunks. */
     providerFirstByteMs: 120_000,
     providerIdleMs: 120_000,

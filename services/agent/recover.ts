@@ -96,10 +96,10 @@ export function completePayload(end: TurnEnd, durationMs: number): Record<string
 function received(store: Store, turn: TurnRecord, open: MessageRecord): { text: string; reasoning: string } {
   const deltas = store.all<{ type: string; text: string }>(
     `SELECT type, json_extract(payload, '$.text') AS text FROM session_events
-     WHERE turn_id = @turn AND type IN ('message.delta', 'reasoning.delta') AND seq > @saved
-       AND seq > coalesce((SELECT max(seq) FROM session_events WHERE turn_id = @turn AND type = 'message.start'), 0)
+     WHERE session_id = @session AND turn_id = @turn AND type IN ('message.delta', 'reasoning.delta') AND seq > @saved
+       AND seq > coalesce((SELECT max(seq) FROM session_events WHERE session_id = @session AND turn_id = @turn AND type = 'message.start'), 0)
      ORDER BY seq`,
-    { turn: turn.id, saved: open.saved_seq },
+    { session: turn.session_id, turn: turn.id, saved: open.saved_seq },
   );
   const of = (type: string) =>
     deltas

