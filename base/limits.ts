@@ -384,6 +384,8 @@ export const limits = {
     /** Reference, Running a job. */
     scriptMs: 3_600_000,
     runIdleMs: 600_000,
+    /** How often a job looks whether its turn moves. */
+    turnLookMs: 60_000,
     leaseMs: 300_000,
     /** Grace of a late occurrence: half the period within these bounds. */
     graceMinMs: 120_000,
