@@ -18,6 +18,8 @@ export interface FakeAnswer {
   endsEarly?: boolean;
   /** Sends the text, then nothing more; the socket stays open. */
   silent?: boolean;
+  /** Answers only after that. */
+  until?: Promise<void>;
 }
 
 export interface FakeRequest {
@@ -53,7 +55,8 @@ export async function startOpenAi(...script: FakeAnswer[]): Promise<FakeOpenAi> 
       };
       requests.push(record);
       response.on('close', () => (record.aborted = !response.writableFinished));
-      give(response, script.shift() ?? { text: 'ok' }, record.body.model);
+      const answer = script.shift() ?? { text: 'ok' };
+      void Promise.resolve(answer.until).then(() => give(response, answer, record.body.model));
     });
   });
   server.listen(0, '127.0.0.1');

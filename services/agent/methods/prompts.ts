@@ -33,6 +33,8 @@ export function promptMethods(parts: SessionParts): Handler[] {
       const { error, ...report } = await turns.exclusively(session.id, async () =>
         compressSession(parts, { session, turnId: null, model: await desk.open(session), keep, focus }),
       );
+      // The caller sees the end of the phase before its answer.
+      events.settle(session.id);
       if (error) throw error;
       return report;
     }),
