@@ -75,20 +75,24 @@ export const errorTable = {
   NO_PROVIDER: { rpc: 4301, retry: false, means: 'No model provider is configured (no_provider_configured).' },
   PROVIDER_FAILED: { rpc: 4302, retry: true, means: 'The model provider answered with an error or not at all.' },
   PROVIDER_CUT: { rpc: 4303, retry: true, means: 'The provider ended the stream early; the text received so far is kept.' },
+  CONTEXT_OVERFLOW: {
+    rpc: 4309,
+    retry: false,
+    means: "The conversation is larger than the model's window; a turn compresses and asks again.",
+  },
   TOOL_UNKNOWN: { rpc: 4304, retry: false, means: 'No tool has that name in this session.' },
   TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
   TOOL_TIMEOUT: { rpc: 4306, retry: false, means: 'The tool ran into the deadline guard (tool_timeout).' },
   ITERATION_LIMIT: { rpc: 4307, retry: false, means: 'The turn reached its limit of model calls (agent.max_turns) before it was done.' },
+  CONTEXT_EXHAUSTED: {
+    rpc: 4312,
+    retry: false,
+    means: 'The conversation no longer fits the model, and compression could not make it smaller.',
+  },
   TURN_CUT: {
     rpc: 4308,
     retry: true,
     means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.',
-  },
-  CONTEXT_OVERFLOW: { rpc: 4309, retry: false, means: 'The provider refused the prompt as longer than the window of its model.' },
-  CONTEXT_EXHAUSTED: {
-    rpc: 4310,
-    retry: false,
-    means: 'The conversation no longer fits the model, and compression could not make it smaller.',
   },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },

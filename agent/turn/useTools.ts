@@ -2,10 +2,11 @@
  * The tool calls of one answer. Neighbours that only read run side by side, all others one after the
  * other; each leaves a result in the transcript, in the order of the calls, whatever happens to it.
  */
-import { AgentError, isAgentError } from '../../base/errors.ts';
+import { isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { abortReason, systemClock, within, type Clock } from '../../base/time.ts';
 import type { ToolCall, ToolResult, Tools } from '../ports.ts';
+import { startGuard } from '../toolGuard.ts';
 import type { TurnParts } from '../turn.ts';
 import { errorResult } from './outcome.ts';
 
@@ -70,26 +71,22 @@ async function useTool(parts: TurnParts, call: ToolCall): Promise<{ result: Tool
 
 async function guarded(parts: TurnParts, call: ToolCall, clock: Clock): Promise<ToolResult> {
   const { tools, events, signal } = parts;
-  const guardMs = limits.turn.toolGuardMs;
-  const guard = new AbortController();
-  const cancelGuard = tools.guarded(call.name)
-    ? clock.after(guardMs, () =>
-        guard.abort(new AgentError('TOOL_TIMEOUT', `${call.name} took longer than ${guardMs / 1_000} s and was stopped`)),
-      )
-    : () => {};
+  const guard = startGuard(call.name, tools.guarded(call.name) ? limits.turn.toolGuardMs : undefined, clock);
   const stop = AbortSignal.any([signal, guard.signal]);
   let over = false;
   const progress = (preview: string) => {
     // One that is left behind has nothing more to say in this turn.
     if (!over) events.emit('tool.progress', { tool_id: call.id, name: call.name, preview });
   };
-  const running = tools.run(call, { callId: call.id, signal: stop, progress }).catch((thrown: unknown) => errorResult(thrown));
+  const running = tools
+    .run(call, { callId: call.id, signal: stop, progress, untimed: guard.untimed })
+    .catch((thrown: unknown) => errorResult(thrown));
   try {
     const result = await settledOrLeft(parts, running, stop);
     return result === undefined || stop.aborted ? stopped(result, stop) : result;
   } finally {
     over = true;
-    cancelGuard();
+    guard.end();
   }
 }
 

@@ -72,7 +72,8 @@ async function readInput({ home }: WorkerContext, path: string, field: string): 
   if (!isAbsolute(path)) throw refused(field, `${path} is not an absolute path`);
   try {
     const real = realpathSync(path);
-    if (real.startsWith(realpathSync(home.root) + sep)) throw refused(field, `${path} is inside the service's own folder`, 'copy it elsewhere first');
+    if (real.startsWith(realpathSync(home.root) + sep))
+      throw refused(field, `${path} is inside the service's own folder`, 'copy it elsewhere first');
     await using file = await open(real, 'r');
     const stats = await file.stat();
     if (!stats.isFile()) throw refused(field, `${path} is not a file`);
@@ -90,10 +91,15 @@ function decoded({ name, data_base64 }: Extract<AttachmentInput, { name: string 
   return { name, bytes };
 }
 
-const refused = (field: string, message: string, fix?: string): AgentError => new AgentError('BAD_REQUEST', message, { field, ...(fix ? { fix } : {}) });
+const refused = (field: string, message: string, fix?: string): AgentError =>
+  new AgentError('BAD_REQUEST', message, { field, ...(fix ? { fix } : {}) });
 
 const tooLarge = (field: string, what: string, maxBytes: number): AgentError =>
-  refused(field, `${what}: over the limit of ${maxBytes / 2 ** 20} MiB`, 'make it smaller, or name its path in the prompt so that tools read it');
+  refused(
+    field,
+    `${what}: over the limit of ${maxBytes / 2 ** 20} MiB`,
+    'make it smaller, or name its path in the prompt so that tools read it',
+  );
 
 /** Removes copies that no message names any more; how many. */
 export function forgetAttachments({ paths }: WorkerContext, store: Store): number {

@@ -43,7 +43,11 @@ type Report = ResultOf<typeof sessionCompress>;
 // --- for a running turn ---
 
 /** Undefined when it is switched off. */
-export function compressorOf(parts: CompressParts, { id, session }: { id: number; session: SessionRecord }, model: Model): Compressor | undefined {
+export function compressorOf(
+  parts: CompressParts,
+  { id, session }: { id: number; session: SessionRecord },
+  model: Model,
+): Compressor | undefined {
   const { transcripts, store, context } = parts;
   const settings = context.config().config.compression;
   if (settings?.enabled === false) return undefined;
@@ -112,7 +116,15 @@ async function bounded(parts: CompressParts, request: CompressRequest): Promise<
     const error = isAgentError(thrown) ? thrown : new AgentError('INTERNAL', 'the compression failed', { cause: thrown });
     watchdog.abort(error);
     const tokens = estimateTokens(rows.map((row) => row.message));
-    return { status: 'aborted', note: `${error.code}: ${error.message}`, error, beforeTokens: tokens, afterTokens: tokens, usage: null, modelCalls: 0 };
+    return {
+      status: 'aborted',
+      note: `${error.code}: ${error.message}`,
+      error,
+      beforeTokens: tokens,
+      afterTokens: tokens,
+      usage: null,
+      modelCalls: 0,
+    };
   }
 }
 
@@ -134,7 +146,13 @@ function apply({ store, events }: CompressParts, { session, turnId }: CompressRe
   const fixedTokens = textTokens(session.system_prompt ?? '');
   store.run('UPDATE sessions SET compressions = compressions + 1, context_used = ? WHERE id = ?', afterTokens + fixedTokens, session.id);
   events.emit(session.id, turnId, 'session.changed', { reason: 'compressed' });
-  return { status: 'compressed', note: doneText(outcome), removed: plan.replaced.length, before_tokens: beforeTokens, after_tokens: afterTokens };
+  return {
+    status: 'compressed',
+    note: doneText(outcome),
+    removed: plan.replaced.length,
+    before_tokens: beforeTokens,
+    after_tokens: afterTokens,
+  };
 }
 
 function replaceRows(store: Store, sessionId: string, { replaced }: Plan, summary: string): void {

@@ -96,8 +96,10 @@ export class Transcripts {
     return this.#store.transaction(() => {
       const now = Date.now();
       const rank = first
-        ? (this.#store.one<{ rank: number | null }>(`SELECT min(${RANK}) - 1 AS rank FROM messages WHERE session_id = ? AND position IS NULL`, sessionId)
-            ?.rank ?? null)
+        ? (this.#store.one<{ rank: number | null }>(
+            `SELECT min(${RANK}) - 1 AS rank FROM messages WHERE session_id = ? AND position IS NULL`,
+            sessionId,
+          )?.rank ?? null)
         : null;
       const { id } = this.#store.run(
         `INSERT INTO messages (session_id, role, content, timestamp, idempotency_key, surface, author, kind, attachments, queue_rank, unattended)

@@ -82,7 +82,8 @@ export class Turns {
   /** Work that has a session to itself: no turn begins until it is done. Errors: BUSY, DRAINING, those of the work. */
   async exclusively<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
     this.refuseWhenDraining();
-    if (this.isRunning(sessionId)) throw new AgentError('BUSY', 'the session is working', { retryAfterMs: 1_000, fix: 'wait for it, or interrupt it' });
+    if (this.isRunning(sessionId))
+      throw new AgentError('BUSY', 'the session is working', { retryAfterMs: 1_000, fix: 'wait for it, or interrupt it' });
     const done = work();
     this.#exclusive.set(
       sessionId,

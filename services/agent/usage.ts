@@ -23,7 +23,8 @@ export function totalsOf(usage: Usage | null, modelCalls: number): UsageTotals {
   };
 }
 
-export const sessionTotals = ({ usage }: Pick<SessionRecord, 'usage'>): UsageTotals => (usage ? (JSON.parse(usage) as UsageTotals) : noUsage);
+export const sessionTotals = ({ usage }: Pick<SessionRecord, 'usage'>): UsageTotals =>
+  usage ? (JSON.parse(usage) as UsageTotals) : noUsage;
 
 /** Puts a turn's usage into the accounts of its session; the new totals. Call it in the transaction of the turn's end. */
 export function recordTurn(store: Store, sessionId: string, end: TurnEnd): UsageTotals {

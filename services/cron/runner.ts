@@ -188,7 +188,9 @@ async function turnStage({ context }: RunnerParts, { run, job }: Work, text: str
   const { profile } = context;
   const budget = new AbortController();
   const giveUp = (ms: number, why: string) =>
-    budget.abort(new AgentError('TIMEOUT', `the turn ${why} ${formatDuration(ms)} and was stopped`, { fix: 'its session shows how far it came' }));
+    budget.abort(
+      new AgentError('TIMEOUT', `the turn ${why} ${formatDuration(ms)} and was stopped`, { fix: 'its session shows how far it came' }),
+    );
   const timer = setTimeout(() => giveUp(limits.cron.promptMs, 'took longer than'), limits.cron.promptMs);
   const agent = context.peer(profile === 'default' ? 'agent' : `agent@${profile}`);
   const question = {

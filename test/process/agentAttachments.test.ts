@@ -41,7 +41,11 @@ t.test('files of a prompt are copied by their content, privately, and stand on i
   t.same(readFileSync(copy), png);
   t.equal(statSync(copy).mode & 0o777, 0o600);
   t.equal(statSync(folder).mode & 0o777, 0o700);
-  await client.link.call(promptSubmit, { session_id, text: 'say: 1 word', attachments: [{ name: 'again.png', data_base64: png.toString('base64') }] });
+  await client.link.call(promptSubmit, {
+    session_id,
+    text: 'say: 1 word',
+    attachments: [{ name: 'again.png', data_base64: png.toString('base64') }],
+  });
   t.equal(readdirSync(folder).length, 2, 'the same bytes are kept once');
 });
 

@@ -47,8 +47,14 @@ const rows = async (client: AgentClient, session_id: string) =>
     in_context,
   ]);
 const phases = (client: AgentClient) =>
-  client.events.filter(({ type, payload }) => type === 'status.update' && payload.kind === 'compacting').map(({ payload }) => payload.phase);
-const sent = (provider: FakeOpenAi) => provider.requests.at(-1)!.body.messages.slice(1).map(({ content }) => String(content));
+  client.events
+    .filter(({ type, payload }) => type === 'status.update' && payload.kind === 'compacting')
+    .map(({ payload }) => payload.phase);
+const sent = (provider: FakeOpenAi) =>
+  provider.requests
+    .at(-1)!
+    .body.messages.slice(1)
+    .map(({ content }) => String(content));
 
 t.test('a summary takes the place of what came before; the model reads it instead, everybody else reads both', async (t) => {
   const parts = await stage(t);
@@ -58,7 +64,10 @@ t.test('a summary takes the place of what came before; the model reads it instea
   const report = await client.link.call(sessionCompress, { session_id, keep: 2, focus: 'colours' });
   t.match(report, { status: 'compressed', removed: 4, note: /4 messages/ });
   t.ok(report.after_tokens < report.before_tokens);
-  t.match(provider.requests.at(-1)!.body.messages, [{ role: 'system' }, { role: 'user', content: /USER: ask 1.*ASSISTANT: answer 2.*colours/s }]);
+  t.match(provider.requests.at(-1)!.body.messages, [
+    { role: 'system' },
+    { role: 'user', content: /USER: ask 1.*ASSISTANT: answer 2.*colours/s },
+  ]);
   t.notMatch(sent(provider)[0], /ask 3/);
   t.same(phases(client), ['start', 'end']);
   t.ok(client.events.some(({ type, payload }) => type === 'session.changed' && payload.reason === 'compressed'));
@@ -80,7 +89,10 @@ t.test('a summary takes the place of what came before; the model reads it instea
     usage: { input: 77, output: 49, model_calls: 7, cost_usd: null },
     by_model: [{ provider: 'box', model: 'tiny-1', usage: { model_calls: 7 } }],
   });
-  const older = await client.link.call(sessionHistory, { session_id, before_id: (await client.link.call(sessionHistory, { session_id })).messages[4]!.id });
+  const older = await client.link.call(sessionHistory, {
+    session_id,
+    before_id: (await client.link.call(sessionHistory, { session_id })).messages[4]!.id,
+  });
   t.equal(older.messages.length, 4, 'paging from the summary misses nothing');
 });
 
@@ -138,7 +150,10 @@ t.test('SIGKILL while a conversation is compressed leaves it as it was; the phas
   });
   t.same(all.slice(0, 6), before);
   const { link } = after;
-  const replay = await link.call((await import('../../ipc/contracts/rpc.ts')).eventsSince, { session_id, last_seen: client.events.findLast(({ seq }) => seq !== null)!.seq! });
+  const replay = await link.call((await import('../../ipc/contracts/rpc.ts')).eventsSince, {
+    session_id,
+    last_seen: client.events.findLast(({ seq }) => seq !== null)!.seq!,
+  });
   t.match(
     replay.events.filter(({ type }) => type === 'status.update').map(({ payload }) => payload),
     [{ kind: 'compacting', phase: 'end', text: /nothing was changed/ }],
@@ -160,6 +175,9 @@ t.test('a turn over the threshold compresses by itself and keeps the request it 
   t.match(complete, { status: 'complete', text: 'four' });
   t.same(phases(client), ['start', 'end']);
   t.match(sent(provider).at(-1), /^ask 4/);
-  t.match(sent(provider).find((text) => text.startsWith('[Record')), /three asked/);
+  t.match(
+    sent(provider).find((text) => text.startsWith('[Record')),
+    /three asked/,
+  );
   t.notOk(sent(provider).some((text) => text.startsWith('ask 2')));
 });

@@ -8,7 +8,9 @@ import { until } from '../harness/until.ts';
 import { startWorker, type TestWorker } from '../harness/worker.ts';
 
 /** A worker with a provider that answers as told; a real model that may use the terminal unasked. */
-async function stage(t: Test): Promise<{ provider: FakeOpenAi; home: ReturnType<typeof testHome>; worker: TestWorker; client: AgentClient }> {
+async function stage(
+  t: Test,
+): Promise<{ provider: FakeOpenAi; home: ReturnType<typeof testHome>; worker: TestWorker; client: AgentClient }> {
   const provider = await startOpenAi();
   const home = testHome({
     'config.yaml': `model: { default: tiny-1 }\nproviders: { box: { base_url: "${provider.url}" } }\napprovals: { mode: "off" }\n`,
@@ -92,14 +94,17 @@ t.test('an accepted text survives SIGKILL of the worker and is answered by the n
   using after = await connect(second);
   t.same(await after.link.call(promptSubmit, key).then((answer) => answer.message_id), message_id, 'the same prompt');
   await until('it is answered', async () => (await texts(after, session_id)).at(-1)![2] === 'Blue it is.');
-  t.same((await texts(after, session_id)).map(([role, kind, text]) => [role, kind, text]), [
-    ['user', 'plain', 'paint it'],
-    ['assistant', 'plain', ''],
-    ['tool', 'plain', 'Cut off: the agent w'],
-    ['assistant', 'plain', ''],
-    ['user', 'plain', 'in blue'],
-    ['assistant', 'plain', 'Blue it is.'],
-  ]);
+  t.same(
+    (await texts(after, session_id)).map(([role, kind, text]) => [role, kind, text]),
+    [
+      ['user', 'plain', 'paint it'],
+      ['assistant', 'plain', ''],
+      ['tool', 'plain', 'Cut off: the agent w'],
+      ['assistant', 'plain', ''],
+      ['user', 'plain', 'in blue'],
+      ['assistant', 'plain', 'Blue it is.'],
+    ],
+  );
 });
 
 t.test('what a busy session does with a prompt is the configuration, or said with the prompt', async (t) => {

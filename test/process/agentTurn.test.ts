@@ -5,7 +5,15 @@ import { z } from 'zod';
 import { callTool } from '../../ipc/contracts/mcp.ts';
 import { drain, report } from '../../ipc/contracts/peer.ts';
 import { configGet } from '../../ipc/contracts/rpcSettings.ts';
-import { eventsSince, promptSubmit, sessionCreate, sessionHistory, sessionInterrupt, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
+import {
+  eventsSince,
+  promptSubmit,
+  sessionCreate,
+  sessionHistory,
+  sessionInterrupt,
+  sessionList,
+  sessionResume,
+} from '../../ipc/contracts/rpc.ts';
 import { type EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { method } from '../../ipc/method.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
@@ -37,7 +45,10 @@ t.test('a turn streams over the socket, gateway.ready first, numbers rising by o
     'no gap, nothing twice',
   );
   const types = events.map(({ type }) => type);
-  t.same([...new Set(types)], ['prompt.accepted', 'session.title', 'session_info', 'message.start', 'message.delta', 'session.usage', 'message.complete']);
+  t.same(
+    [...new Set(types)],
+    ['prompt.accepted', 'session.title', 'session_info', 'message.start', 'message.delta', 'session.usage', 'message.complete'],
+  );
   t.ok(types.filter((type) => type === 'message.delta').length > 5, 'in small pieces');
   const streamed = events
     .filter(({ type }) => type === 'message.delta')

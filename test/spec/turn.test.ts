@@ -127,7 +127,9 @@ t.test('the compression of a session', async (t) => {
     return session_id;
   };
   const kept = async (session_id: string) =>
-    (await client.link.call(sessionHistory, { session_id })).messages.filter((row) => row.in_context && row.role === 'user').map((row) => row.content);
+    (await client.link.call(sessionHistory, { session_id })).messages
+      .filter((row) => row.in_context && row.role === 'user')
+      .map((row) => row.content);
 
   await t.test('slash.1 /compress here [N] summarises everything except the last N exchanges, which stay word for word', async (t) => {
     const session_id = await talk();

@@ -35,10 +35,20 @@ t.test('what a summary replaces, by size', async (t) => {
     { name: 'the end stays, as much as the target holds', line: 'ua ua ua ua', kept: '5 6 7 8' },
     { name: 'a protected beginning stays', line: 'ua ua ua ua', rules: { protectFirst: 1 }, kept: '1 5 6 7 8' },
     { name: 'a protected end stays beyond the target', line: 'ua ua ua ua', rules: { protectLast: 6 }, kept: '3 4 5 6 7 8' },
-    { name: 'an end too large for the threshold gives way', line: 'ua ua ua ua', rules: { protectLast: 8, tailMaxTokens: 150 }, kept: '7 8' },
+    {
+      name: 'an end too large for the threshold gives way',
+      line: 'ua ua ua ua',
+      rules: { protectLast: 8, tailMaxTokens: 150 },
+      kept: '7 8',
+    },
     { name: 'a beginning larger than half the target gives way', line: 'ua ua ua ua', rules: { protectFirst: 3 }, kept: '5 6 7 8' },
     { name: 'calls and their results stay together', line: 'u ctt ctt a', rules: { targetTokens: 250 }, kept: '1 5 6 7 8' },
-    { name: 'the latest request stays, wherever it stands', line: 'ua u ctt ctt ctt ctt', rules: { targetTokens: 350 }, kept: '3 13 14 15' },
+    {
+      name: 'the latest request stays, wherever it stands',
+      line: 'ua u ctt ctt ctt ctt',
+      rules: { targetTokens: 350 },
+      kept: '3 13 14 15',
+    },
     { name: 'a text that joined a turn is no request', line: 'ua u ctt s ctt ctt ctt', rules: { targetTokens: 350 }, kept: '3 14 15 16' },
     { name: 'an earlier summary goes into the new one', line: 'u S ua ua ua', rules: { protectFirst: 3 }, kept: '1 5 6 7 8' },
     { name: 'nothing but an earlier summary: nothing to gain', line: 'S ua', kept: undefined },
@@ -49,7 +59,12 @@ t.test('what a summary replaces, by size', async (t) => {
     const all = rows(line);
     const plan = planBySize(all, { ...roomy, ...rules });
     t.equal(idsOf(plan?.kept), kept, name);
-    if (plan) t.same([...plan.kept, ...plan.replaced].map((row) => row.id).toSorted((a, b) => a - b), all.map((row) => row.id), name);
+    if (plan)
+      t.same(
+        [...plan.kept, ...plan.replaced].map((row) => row.id).toSorted((a, b) => a - b),
+        all.map((row) => row.id),
+        name,
+      );
   }
 });
 
@@ -119,13 +134,21 @@ t.test('an earlier summary is carried on, calls are named, files are named and n
 });
 
 t.test('a summary that saves less than a tenth is refused', async (t) => {
-  const outcome = await run('ua ua ua ua ua', writer(() => 'y'.repeat(1_000 * 4)));
+  const outcome = await run(
+    'ua ua ua ua ua',
+    writer(() => 'y'.repeat(1_000 * 4)),
+  );
   t.match(outcome, { status: 'aborted', note: /^refused_would_grow: \d+ tokens would become \d+/, error: null, usage: { input: 100 } });
 });
 
 t.test('material larger than the window of the writing model is given in pieces, each with the record so far', async (t) => {
   const scribe = writer(({ messages }) => `record ${/record (\d+)/.exec(messages[0]!.content) ? 2 : 1}`, 600);
-  t.match(await run('ua ua ua ua ua', scribe), { status: 'compressed', summary: 'record 2', modelCalls: 2, usage: { input: 200, output: 20 } });
+  t.match(await run('ua ua ua ua ua', scribe), {
+    status: 'compressed',
+    summary: 'record 2',
+    modelCalls: 2,
+    usage: { input: 200, output: 20 },
+  });
   t.notMatch(scribe.requests[0]!.messages[0]!.content, /<record>/);
   t.match(scribe.requests[1]!.messages[0]!.content, /<record>\nrecord 1\n<\/record>/);
 });

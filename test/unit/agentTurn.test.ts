@@ -1,6 +1,17 @@
 import t from 'tap';
 import { setImmediate as tick } from 'node:timers/promises';
-import type { Compressor, Model, ModelChunk, ModelMessage, ModelRequest, ToolCall, Tools, ToolResult, Transcript, Usage } from '../../agent/ports.ts';
+import type {
+  Compressor,
+  Model,
+  ModelChunk,
+  ModelMessage,
+  ModelRequest,
+  ToolCall,
+  Tools,
+  ToolResult,
+  Transcript,
+  Usage,
+} from '../../agent/ports.ts';
 import { runTurn, type TurnParts } from '../../agent/turn.ts';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -56,7 +67,9 @@ function stage(script: Script, more: Partial<TurnParts> & { run?: Tools['run']; 
     transcript,
     events: {
       emit: (type, payload) =>
-        void story.push(`event ${type}${'tool_id' in payload ? ` ${String(payload.tool_id)}` : ''}${'text' in payload ? ` "${String(payload.text)}"` : ''}`),
+        void story.push(
+          `event ${type}${'tool_id' in payload ? ` ${String(payload.tool_id)}` : ''}${'text' in payload ? ` "${String(payload.text)}"` : ''}`,
+        ),
     },
     signal: controller.signal,
     ...more,
@@ -343,46 +356,49 @@ function gates() {
   };
 }
 
-t.test('neighbouring calls that only read run side by side, all others one after the other, results in the order of the calls', async (t) => {
-  const { run, started, end: finishOne } = gates();
-  const { end, story } = stage(
-    [
-      [call('a', 'look'), call('b', 'look'), call('w'), call('c', 'look'), finish('tool_calls')],
-      [text('ok'), finish()],
-    ],
-    { run },
-  );
-  await tick();
-  t.same(started(), ['a', 'b'], 'two at once, the writer waits');
-  await finishOne('b');
-  t.notOk(
-    story.some((line) => line.startsWith('result')),
-    'the second waits for the first one',
-  );
-  await finishOne('a');
-  t.same(started(), ['a', 'b', 'w']);
-  await finishOne('w');
-  t.same(started(), ['a', 'b', 'w', 'c']);
-  await finishOne('c');
-  t.match(await end, { status: 'complete', toolCalls: 4 });
-  t.same(
-    story.filter((line) => /^(result|event tool)/.test(line)),
-    [
-      'event tool.start a',
-      'event tool.start b',
-      'result a "done a"',
-      'event tool.complete a',
-      'result b "done b"',
-      'event tool.complete b',
-      'event tool.start w',
-      'result w "done w"',
-      'event tool.complete w',
-      'event tool.start c',
-      'result c "done c"',
-      'event tool.complete c',
-    ],
-  );
-});
+t.test(
+  'neighbouring calls that only read run side by side, all others one after the other, results in the order of the calls',
+  async (t) => {
+    const { run, started, end: finishOne } = gates();
+    const { end, story } = stage(
+      [
+        [call('a', 'look'), call('b', 'look'), call('w'), call('c', 'look'), finish('tool_calls')],
+        [text('ok'), finish()],
+      ],
+      { run },
+    );
+    await tick();
+    t.same(started(), ['a', 'b'], 'two at once, the writer waits');
+    await finishOne('b');
+    t.notOk(
+      story.some((line) => line.startsWith('result')),
+      'the second waits for the first one',
+    );
+    await finishOne('a');
+    t.same(started(), ['a', 'b', 'w']);
+    await finishOne('w');
+    t.same(started(), ['a', 'b', 'w', 'c']);
+    await finishOne('c');
+    t.match(await end, { status: 'complete', toolCalls: 4 });
+    t.same(
+      story.filter((line) => /^(result|event tool)/.test(line)),
+      [
+        'event tool.start a',
+        'event tool.start b',
+        'result a "done a"',
+        'event tool.complete a',
+        'result b "done b"',
+        'event tool.complete b',
+        'event tool.start w',
+        'result w "done w"',
+        'event tool.complete w',
+        'event tool.start c',
+        'result c "done c"',
+        'event tool.complete c',
+      ],
+    );
+  },
+);
 
 t.test('not more than the limit run side by side', async (t) => {
   const { run, started, end: finishOne } = gates();
