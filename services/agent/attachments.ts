@@ -78,7 +78,9 @@ async function readInput({ home }: WorkerContext, path: string, field: string): 
     const stats = await file.stat();
     if (!stats.isFile()) throw refused(field, `${path} is not a file`);
     if (stats.size > limits.attachments.fileMaxBytes) throw tooLarge(field, path, limits.attachments.fileMaxBytes);
-    return { name: basename(path), bytes: await file.readFile() };
+    // No more than it claims to have: files of the kernel say 0 and would show this process's own environment.
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(stats.size), 0, stats.size, 0);
+    return { name: basename(path), bytes: buffer.subarray(0, bytesRead) };
   } catch (thrown) {
     if (thrown instanceof AgentError) throw thrown;
     throw refused(field, errnoOf(thrown) === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${messageOf(thrown)}`);

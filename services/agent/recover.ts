@@ -86,7 +86,7 @@ export function completePayload(end: TurnEnd, durationMs: number): Record<string
     message_id: end.messageId,
     text: end.text,
     status: end.status,
-    usage: end.modelCalls === 0 ? null : totalsOf(end.usage, end.modelCalls),
+    usage: end.usage && totalsOf(end.usage, end.modelCalls),
     error: end.error,
     duration_ms: Math.max(0, Math.round(durationMs)),
   };
