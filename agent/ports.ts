@@ -105,6 +105,8 @@ export interface ToolRun {
   signal: AbortSignal;
   /** Shows a line while the tool works; never stored in the transcript. */
   progress(preview: string): void;
+  /** Waits for a person: this time is not counted by the deadline guard. */
+  untimed?<T>(work: Promise<T>): Promise<T>;
 }
 
 /** What is dangerous about a call, found on its parsed arguments; nobody decides on a substring. */

@@ -86,6 +86,11 @@ export const errorTable = {
   TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
   TOOL_TIMEOUT: { rpc: 4306, retry: false, means: 'The tool ran into the deadline guard (tool_timeout).' },
   ITERATION_LIMIT: { rpc: 4307, retry: false, means: 'The turn reached its limit of model calls (agent.max_turns) before it was done.' },
+  CONTEXT_EXHAUSTED: {
+    rpc: 4312,
+    retry: false,
+    means: 'The conversation no longer fits the model, and compression could not make it smaller.',
+  },
   TURN_CUT: {
     rpc: 4308,
     retry: true,

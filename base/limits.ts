@@ -228,6 +228,8 @@ export const limits = {
     promptMaxChars: 1_000_000,
     /** Events kept for replay per session. */
     eventsMax: 2_000,
+    /** Longest pause between two flushes of streamed text under load; unseen by a reader. */
+    flushPauseMaxMs: 20,
     /** Provider calls: time to the first byte, and between two chunks. */
     providerFirstByteMs: 120_000,
     providerIdleMs: 120_000,
@@ -239,7 +241,11 @@ export const limits = {
     providerRetryAfterMaxMs: 60_000,
     /** Turns at once in one worker; more wait in their session's queue. 200 that stream at 50 tokens/s take half a core (measured). */
     parallelMax: 256,
-    /** An interrupted tool kills its process group and answers within this; one that does not is left behind. */
+    /** Calls of one answer that run side by side, of tools that only read. */
+    parallelCallsMax: 8,
+    /** An interrupt must be seen within 100 ms: a tool that has not ended by then ends behind the turn, … */
+    interruptGraceMs: 50,
+    /** … and kills its process group within this, before the next turn of the session begins. */
     toolStopMs: 2_000,
     /** A turn waits this long for the list of MCP tools, then goes on without. */
     mcpListMs: 10_000,
@@ -254,6 +260,9 @@ export const limits = {
     /** Rows and characters of a transcript in one answer; older rows are paged through session.history. */
     historyRowsMax: 1_000,
     historyMaxChars: 6_000_000,
+    /** Conversations kept as the model reads them, so that a turn does not read 2,000 rows first (4 ms). */
+    contextCacheSessions: 64,
+    contextCacheMaxChars: 8_000_000,
     /** A title made from the first prompt. */
     titleMaxChars: 50,
   },
@@ -281,6 +290,48 @@ export const limits = {
     cacheMarksMax: 3,
     /** An error's own words, of a provider that answers with a page. */
     errorTextMaxChars: 500,
+  },
+  compress: {
+    /** Share of the model's window at which a turn makes room, and what is left after it (reference, Limits and retries). */
+    threshold: 0.5,
+    targetRatio: 0.2,
+    protectLast: 20,
+    protectFirst: 3,
+    /** The protected beginning gives way when it takes more than this of the target, … */
+    headShare: 0.5,
+    /** … the protected end when it takes more than this of the threshold: it would be compressed again at once. */
+    tailShare: 0.6,
+    /** Interface spec, Limits: exchanges that `/compress here` keeps. */
+    hereKeep: 2,
+    /** Accepted only when the conversation becomes smaller by this share: a summary that saves little loses more. */
+    shrinkMin: 0.1,
+    /** In one turn; after that the provider's own refusal ends it. */
+    perTurnMax: 3,
+    /** A window nobody knows: what current models have at least. */
+    unknownWindowTokens: 128_000,
+    /** Where the provider has not counted: English text and JSON have about four characters a token. */
+    charsPerToken: 4,
+    messageOverheadTokens: 4,
+    /** A picture of common size, at the dearest of the providers. */
+    imageTokens: 1_600,
+    /** The whole of one compression; nothing else can end it, so it must end by itself. */
+    totalMs: 300_000,
+    /** Material of one summarising call, as a share of that model's window; the rest is for the summary. */
+    chunkShare: 0.6,
+    /** A piece this small is not halved again when a model calls it too long. */
+    pieceMinTokens: 1_000,
+    /** Characters of one message in the material; the middle of longer ones is cut. */
+    materialMessageMaxChars: 8_000,
+    /** A summary longer than this is cut. */
+    summaryMaxChars: 40_000,
+  },
+  attachments: {
+    /** One file, and those of one prompt together: below what a frame and a provider's request hold. */
+    fileMaxBytes: 20 * MiB,
+    promptMaxBytes: 40 * MiB,
+    perPromptMax: 20,
+    /** A file that no message names stays this long: its prompt may be on the way into the store. */
+    orphanMs: 3_600_000,
   },
   tools: {
     /** Reference, Conflicts: 120 s or 300 s; the shorter, since the model may ask for more. */
@@ -413,6 +464,8 @@ export const limits = {
     /** Reference, Running a job. */
     scriptMs: 3_600_000,
     runIdleMs: 600_000,
+    /** How often a job looks whether its turn moves. */
+    turnLookMs: 60_000,
     leaseMs: 300_000,
     /** Grace of a late occurrence: half the period within these bounds. */
     graceMinMs: 120_000,

@@ -162,6 +162,15 @@ export class Link {
     this.#connection.sendNotification(notice.name, params).catch(() => {});
   }
 
+  /** What is sent until `uncork` leaves in one piece. */
+  cork(): void {
+    this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
+  }
+
   close(): void {
     this.#socket.end();
     this.#socket.unref();

@@ -44,6 +44,12 @@ export const runTurn = method('turn.run', {
   timeoutMs: 0,
 });
 
+/** Whether the turn of an idempotency key moves: `steps` rises with all it does, also with a tool's output. Null: it does not run. */
+export const turnProgress = method('turn.progress', {
+  params: z.object({ idempotency_key: z.string() }),
+  result: z.object({ steps: z.number().nullable() }),
+});
+
 /** Interrupts the running turn of a keyed conversation and forgets its key: the next message starts fresh (`/new`). */
 export const resetConversation = method('conversation.reset', {
   params: z.object({ session_key: z.string(), profile: z.string().optional() }),

@@ -9,6 +9,7 @@ import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
 import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
+import { forgetAttachments } from './attachments.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
@@ -100,6 +101,7 @@ async function keepHouse(parts: SessionParts): Promise<void> {
     events.forgetIdle(limits.turn.eventsKeepMs);
     const removed = await retire(parts, context.config().config.sessions);
     if (removed > 0) context.log.info(`${removed} sessions that nobody used any more were removed`);
+    forgetAttachments(context, store);
   } catch (thrown) {
     context.log.warn('old events could not be removed', errorFields(thrown));
   }

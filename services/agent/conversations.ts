@@ -5,7 +5,7 @@
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { abortReason, within } from '../../base/time.ts';
-import { resetConversation, runTurn, stopConversation, type TurnOutcome } from '../../ipc/contracts/agent.ts';
+import { resetConversation, runTurn, stopConversation, turnProgress, type TurnOutcome } from '../../ipc/contracts/agent.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
 import type { ParamsOf } from '../../ipc/method.ts';
 import { noProvider } from '../../agent/models/resolve.ts';
@@ -37,6 +37,10 @@ export function conversationHandlers(parts: ConversationParts): Handler[] {
   const keyed = (sessionKey: string) => store.conversation(sessionKey);
   return [
     handle(runTurn, (params, { signal }) => run(parts, params, signal)),
+    handle(turnProgress, ({ idempotency_key }) => {
+      const row = runOfKey(store, idempotency_key);
+      return { steps: row && turns.runs(row.message_id) ? parts.events.settle(row.session_id) : null };
+    }),
     handle(stopConversation, ({ session_key }) => {
       const session = keyed(session_key);
       return { interrupted: session ? turns.interrupt(session.id) : false };
@@ -82,10 +86,7 @@ const WAIT_MS = 7 * 86_400_000;
 /** The prompt of an earlier call with this key, back in line when a crash cut its turn before any tool had run. */
 function knownRun(parts: ConversationParts, key: string): number | undefined {
   const { store, transcripts, turns } = parts;
-  const row = store.one<{ session_id: string; message_id: number }>(
-    'SELECT session_id, message_id FROM runs WHERE idempotency_key = ?',
-    key,
-  );
+  const row = runOfKey(store, key);
   if (!row) return undefined;
   const { message_id: messageId, session_id: sessionId } = row;
   if (turns.runs(messageId)) return messageId;
@@ -98,6 +99,9 @@ function knownRun(parts: ConversationParts, key: string): number | undefined {
   turns.pump(sessionId);
   return messageId;
 }
+
+const runOfKey = (store: Store, key: string) =>
+  store.one<{ session_id: string; message_id: number }>('SELECT session_id, message_id FROM runs WHERE idempotency_key = ?', key);
 
 function settled({ store, transcripts, events, context }: ConversationParts, turn: TurnRecord | undefined): TurnRecord | undefined {
   if (turn?.status !== 'running') return turn;
@@ -119,10 +123,11 @@ function accept(parts: ConversationParts, params: RunParams): number {
   const resolution = desk.resolve({ model: existing?.model ?? params.model ?? null, provider: existing?.provider ?? null });
   if (resolution.kind === 'none') throw noProvider(resolution);
   const session = existing ?? newSession(parts, params);
-  const { messageId } = turns.submit(
-    { sessionId: session.id, text: params.text, surface: params.surface, idempotencyKey: params.idempotency_key, author: params.user },
-    (id) =>
-      store.run('INSERT INTO runs (idempotency_key, session_id, message_id) VALUES (?, ?, ?)', params.idempotency_key, session.id, id),
+  // Each message has an outcome of its own, so none joins the turn of another.
+  const busy = turns.busyMode() === 'interrupt' ? 'interrupt' : 'queue';
+  const { text, surface, idempotency_key: idempotencyKey, user: author } = params;
+  const { messageId } = turns.submit({ sessionId: session.id, text, surface, idempotencyKey, author, busy }, (id) =>
+    store.run('INSERT INTO runs (idempotency_key, session_id, message_id) VALUES (?, ?, ?)', idempotencyKey, session.id, id),
   );
   return messageId;
 }

@@ -13,6 +13,7 @@ import { isoTime, type Deferred } from '../../base/time.ts';
 import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { readText } from '../../state/config/load.ts';
 import type { WorkerContext } from '../worker.ts';
+import { compressorOf } from './compress.ts';
 import type { EventLog } from './events.ts';
 import { isFirstTurn, type ModelDesk } from './models.ts';
 import type { SessionRecord, Store } from './store.ts';
@@ -42,6 +43,8 @@ export interface Running {
   text: string;
   reasoning: string;
   tools: Map<string, { tool_id: string; name: string; args: unknown }>;
+  /** Interrupted tools that still end themselves: the next turn of the session waits for them. */
+  left: Promise<unknown>[];
   ended: Deferred<void>;
 }
 
@@ -68,6 +71,9 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
     reasoningEffort: desk.effort(running.session).asked ?? undefined,
     fast: desk.fast(running.session, isFirstTurn(parts.store, running.session.id)),
     cacheKey: running.session.id,
+    compressor: compressorOf(parts, running, model),
+    onFallback: ({ provider, model: name }) => transcripts.setModel(id, { provider, id: name }),
+    onLeft: (tool) => void running.left.push(tool),
   });
   return turn.finally(() => desk.turnOver(running.session.id));
 }
@@ -93,7 +99,8 @@ function pin({ context, store, toolbox }: EngineParts, { session, surface }: Run
   return store.session(session.id) ?? session;
 }
 
-function transcriptOf({ transcripts }: EngineParts, running: Running, scripted: boolean): Transcript {
+function transcriptOf(parts: EngineParts, running: Running, scripted: boolean): Transcript {
+  const { transcripts } = parts;
   const { id, session } = running;
   return {
     messages: () => transcripts.modelMessages(session.id, { withAuthors: !scripted }),
@@ -104,8 +111,33 @@ function transcriptOf({ transcripts }: EngineParts, running: Running, scripted: 
     },
     toolsStarting: () => transcripts.markToolsRan(id),
     addToolResult: (call, result) => transcripts.addToolResult(session.id, id, call, result),
-    takeSteer: () => [],
+    takeSteer: () => takeSteer(parts, running),
   };
+}
+
+/** Texts that wait for this turn take their place in it. */
+function takeSteer(parts: EngineParts, { id, session }: Running): string[] {
+  const { transcripts, events } = parts;
+  const waiting = transcripts.pendingSteer(session.id);
+  if (waiting.length === 0) return [];
+  events.atomically(session.id, () => {
+    for (const row of waiting) {
+      transcripts.joinTurn(row, id);
+      events.emit(session.id, id, 'prompt.accepted', {
+        message_id: row.id,
+        text: row.content,
+        surface: row.surface ?? 'other',
+        steered: true,
+      });
+    }
+    announceQueue(parts, session.id);
+  });
+  return waiting.map((row) => row.content);
+}
+
+export function announceQueue({ transcripts, events }: Pick<EngineParts, 'transcripts' | 'events'>, sessionId: string): void {
+  const queued = transcripts.queued(sessionId).map(({ id, content }) => ({ id, text: content }));
+  events.emit(sessionId, null, 'queue.updated', { queued });
 }
 
 function emit({ events }: EngineParts, running: Running, type: string, payload: Record<string, unknown>): void {

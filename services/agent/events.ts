@@ -50,6 +50,7 @@ export class EventLog {
   #outbox: EventParams[] = [];
   #dirty = new Set<string>();
   #flushSoon = false;
+  #lastFlushMs = 0;
 
   constructor(options: EventLogOptions) {
     this.#options = options;
@@ -138,33 +139,74 @@ export class EventLog {
     this.#dirty.delete(sessionId);
   }
 
+  /**
+   * Soon: with what else this turn of the loop brings. A flush that took long is followed by a pause of the same length,
+   * so that under load more text goes into each event instead of more events onto the pile.
+   */
   #scheduleFlush(): void {
     if (this.#flushSoon) return;
     this.#flushSoon = true;
-    setImmediate(() => this.#flush());
+    const pauseMs = Math.min(this.#lastFlushMs, limits.turn.flushPauseMaxMs);
+    if (pauseMs < 1) setImmediate(() => this.#flush());
+    else setTimeout(() => this.#flush(), pauseMs);
   }
 
   #flush(): void {
     this.#flushSoon = false;
-    for (const sessionId of this.#dirty) {
-      this.#dirty.delete(sessionId);
-      const stream = this.#streams.get(sessionId);
-      if (!stream) continue;
-      try {
-        this.#storePending(sessionId, stream);
-      } catch (thrown) {
-        stream.pending = undefined;
-        this.#options.onFailure(sessionId, thrown);
-      }
-    }
+    const startedAt = performance.now();
+    const sessions = [...this.#dirty];
+    this.#dirty.clear();
+    if (!this.#storeTogether(sessions)) for (const sessionId of sessions) this.#storeAlone(sessionId);
     this.#send();
+    this.#lastFlushMs = performance.now() - startedAt;
   }
 
-  #send(): void {
-    for (const params of this.#outbox.splice(0)) {
-      const receivers = params.session_id === null ? this.#links.keys() : this.#streams.get(params.session_id)?.followers;
-      for (const link of receivers ?? []) link.notify(event, params);
+  /** The text of all sessions in one transaction; false: none of it is stored. */
+  #storeTogether(sessions: readonly string[]): boolean {
+    if (sessions.length < 2) return false;
+    const before = sessions.flatMap((id) => {
+      const stream = this.#streams.get(id);
+      return stream ? [{ id, stream, seq: stream.seq, pending: stream.pending }] : [];
+    });
+    const sent = this.#outbox.length;
+    try {
+      this.#options.store.transaction(() => {
+        for (const { id, stream } of before) this.#storePending(id, stream);
+      });
+      return true;
+    } catch {
+      for (const { stream, seq, pending } of before) Object.assign(stream, { seq, pending });
+      this.#outbox.length = sent;
+      return false;
     }
+  }
+
+  #storeAlone(sessionId: string): void {
+    const stream = this.#streams.get(sessionId);
+    if (!stream) return;
+    try {
+      this.#storePending(sessionId, stream);
+    } catch (thrown) {
+      stream.pending = undefined;
+      this.#options.onFailure(sessionId, thrown);
+    }
+  }
+
+  /** Frames of one link leave together. */
+  #send(): void {
+    const outbox = this.#outbox.splice(0);
+    const corked = new Set<Link>();
+    for (const params of outbox) {
+      const receivers = params.session_id === null ? this.#links.keys() : this.#streams.get(params.session_id)?.followers;
+      for (const link of receivers ?? []) {
+        if (outbox.length > 1 && !corked.has(link)) {
+          link.cork();
+          corked.add(link);
+        }
+        link.notify(event, params);
+      }
+    }
+    for (const link of corked) link.uncork();
   }
 
   // --- following ---

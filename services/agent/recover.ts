@@ -7,9 +7,11 @@ import type { ProcessGroups, ToolCall } from '../../agent/ports.ts';
 import type { TurnEnd, TurnError } from '../../agent/turn.ts';
 import type { Logger } from '../../base/log.ts';
 import { bootId, identityOf, groupAlive, startTimeOf } from '../../state/processIdentity.ts';
+import { settleCutPhases } from './compress.ts';
 import type { EventLog } from './events.ts';
 import type { Store } from './store.ts';
 import type { MessageRecord, Transcripts, TurnRecord } from './transcripts.ts';
+import { totalsOf } from './usage.ts';
 
 interface Parts {
   store: Store;
@@ -28,6 +30,7 @@ const cutByCrash: TurnError = {
 export function recover(parts: Parts): number {
   killLeftTools(parts);
   const cut = parts.transcripts.runningTurns();
+  settleCutPhases(parts);
   for (const turn of cut) settleCutTurn(parts, turn, cutByCrash);
   return cut.length;
 }
@@ -83,7 +86,7 @@ export function completePayload(end: TurnEnd, durationMs: number): Record<string
     message_id: end.messageId,
     text: end.text,
     status: end.status,
-    usage: end.usage,
+    usage: end.usage && totalsOf(end.usage, end.modelCalls),
     error: end.error,
     duration_ms: Math.max(0, Math.round(durationMs)),
   };
@@ -93,10 +96,10 @@ export function completePayload(end: TurnEnd, durationMs: number): Record<string
 function received(store: Store, turn: TurnRecord, open: MessageRecord): { text: string; reasoning: string } {
   const deltas = store.all<{ type: string; text: string }>(
     `SELECT type, json_extract(payload, '$.text') AS text FROM session_events
-     WHERE turn_id = @turn AND type IN ('message.delta', 'reasoning.delta') AND seq > @saved
-       AND seq > coalesce((SELECT max(seq) FROM session_events WHERE turn_id = @turn AND type = 'message.start'), 0)
+     WHERE session_id = @session AND turn_id = @turn AND type IN ('message.delta', 'reasoning.delta') AND seq > @saved
+       AND seq > coalesce((SELECT max(seq) FROM session_events WHERE session_id = @session AND turn_id = @turn AND type = 'message.start'), 0)
      ORDER BY seq`,
-    { turn: turn.id, saved: open.saved_seq },
+    { session: turn.session_id, turn: turn.id, saved: open.saved_seq },
   );
   const of = (type: string) =>
     deltas

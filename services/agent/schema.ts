@@ -42,6 +42,10 @@ export const stateSchema: Schema = {
         todos: 'TEXT',
         todo_revision: 'INTEGER NOT NULL DEFAULT 0',
         compressions: 'INTEGER NOT NULL DEFAULT 0',
+        /** All turns and side calls so far: JSON UsageTotals. */
+        usage: 'TEXT',
+        /** Tokens of the last prompt; after a compression an estimate of the next one. */
+        context_used: 'INTEGER',
         rewind_count: 'INTEGER NOT NULL DEFAULT 0',
         /** Fixed at the first turn, so that the beginning of every prompt stays the same. */
         system_prompt: 'TEXT',
@@ -110,6 +114,7 @@ export const stateSchema: Schema = {
         messages_in_order: 'messages (session_id, position)',
         messages_waiting: 'messages (session_id, id) WHERE position IS NULL',
         messages_of_turn: 'messages (turn_id)',
+        messages_with_files: 'messages (session_id) WHERE attachments IS NOT NULL',
       },
     },
     turns: {
@@ -145,6 +150,20 @@ export const stateSchema: Schema = {
         turns_of_answer: 'turns (assistant_id)',
       },
     },
+    /** Model calls beside the turns (compression, titles, side questions), for the accounts. */
+    auxiliary_calls: {
+      columns: {
+        id: 'INTEGER PRIMARY KEY',
+        session_id: ofSession,
+        task: 'TEXT NOT NULL',
+        provider: 'TEXT NOT NULL',
+        model: 'TEXT NOT NULL',
+        model_calls: 'INTEGER NOT NULL DEFAULT 0',
+        usage: 'TEXT',
+        at: 'INTEGER NOT NULL',
+      },
+      indices: { auxiliary_of_session: 'auxiliary_calls (session_id)' },
+    },
     /** Commands that their owner allowed for good (`always`). */
     approval_rules: {
       columns: { id: 'TEXT PRIMARY KEY', tool_name: 'TEXT NOT NULL', rule: 'TEXT NOT NULL', created_at: 'INTEGER NOT NULL' },
@@ -174,8 +193,9 @@ export const stateSchema: Schema = {
         payload: 'TEXT NOT NULL',
         at: 'INTEGER NOT NULL',
       },
+      // An insert for each streamed token: 17 µs of CPU, 29 with a table and an index of its own beside the key (measured).
       constraints: ['PRIMARY KEY (session_id, seq)'],
-      indices: { events_of_turn: 'session_events (turn_id)' },
+      withoutRowid: true,
     },
     /** Process groups of tools that run now: killed at the next start when the worker died over them. */
     tool_processes: { columns: { pgid: 'INTEGER PRIMARY KEY', start_time: 'INTEGER NOT NULL', boot_id: 'TEXT NOT NULL' } },

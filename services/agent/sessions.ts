@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals } from '../../ipc/contracts/rpcRecords.ts';
+import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, isFirstTurn, type ModelDesk } from './models.ts';
@@ -13,6 +13,7 @@ import type { Search } from './search.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
+import { sessionTotals } from './usage.ts';
 
 export interface SessionParts {
   context: WorkerContext;
@@ -25,16 +26,6 @@ export interface SessionParts {
   desk: ModelDesk;
   search: Search;
 }
-
-export const noUsage: UsageTotals = {
-  input: 0,
-  output: 0,
-  reasoning: 0,
-  cache_read: 0,
-  cache_write: 0,
-  model_calls: 0,
-  cost_usd: null,
-};
 
 /** Errors: UNKNOWN_SESSION. */
 export function requireSession(store: Store, name: string): SessionRecord {
@@ -64,8 +55,8 @@ export function infoOf(
     approval_mode: context.config().config.approvals?.mode ?? 'manual',
     safe_mode: session.safe_mode === 1,
     context_max: resolution.kind === 'endpoint' ? desk.facts.known(resolution.settings).contextWindow : null,
-    context_used: null,
-    usage: noUsage,
+    context_used: session.context_used,
+    usage: sessionTotals(session),
     scripted,
     cwd: session.cwd,
     tools: session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [],
@@ -124,7 +115,7 @@ export function rowOf(summary: SessionSummary, { turns, desk }: Pick<SessionPart
     parent_session_id: summary.parent_session_id,
     archived: summary.archived === 1,
     hidden: summary.hidden === 1,
-    usage: noUsage,
+    usage: sessionTotals(summary),
   };
 }
 

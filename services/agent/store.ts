@@ -30,6 +30,9 @@ export interface SessionRecord {
   todo_revision: number;
   compressions: number;
   rewind_count: number;
+  /** JSON UsageTotals or null. */
+  usage: string | null;
+  context_used: number | null;
   system_prompt: string | null;
   /** JSON list or null. */
   tool_names: string | null;

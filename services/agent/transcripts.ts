@@ -6,6 +6,7 @@ import type { ModelMessage, ToolCall, ToolResult, Usage } from '../../agent/port
 import type { TurnEnd, TurnError } from '../../agent/turn.ts';
 import { isoTime } from '../../base/time.ts';
 import type { Attachment, Message } from '../../ipc/contracts/rpcRecords.ts';
+import { ContextCache, type ContextRecord } from './contextCache.ts';
 import type { Store } from './store.ts';
 
 export interface MessageRecord {
@@ -43,7 +44,14 @@ export interface NewPrompt {
   surface: string;
   idempotencyKey?: string | undefined;
   author?: string | undefined;
+  attachments?: readonly Attachment[] | undefined;
+  /** Nobody can answer a question of its turn. */
+  unattended?: boolean | undefined;
+  /** When the session is busy; default as `display.busy_input_mode` says. */
+  busy?: BusyMode | undefined;
 }
+
+export type BusyMode = 'queue' | 'interrupt' | 'steer';
 
 export type TurnCause = 'user' | 'drain' | 'crash' | 'store';
 
@@ -63,33 +71,69 @@ export interface TurnRecord {
 
 /** Place after everything that stands in the transcript. */
 const NEXT_POSITION = '(SELECT coalesce(max(position), 0) + 1 FROM messages WHERE session_id = @session)';
+/** Order of what waits. */
+const RANK = 'coalesce(queue_rank, id)';
 /** Rows of the finished transcript: not waiting, not streaming, not replaced. */
 const SHOWN = "position IS NOT NULL AND active = 1 AND NOT (messages.role = 'assistant' AND messages.finish_reason IS NULL)";
 
 export class Transcripts {
   #store: Store;
+  #context: ContextCache;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#context = new ContextCache(store);
   }
 
   // --- the queue ---
 
-  /** Stores a prompt at the end of the queue; its id. A key is used once per session (`promptByKey` finds it). */
-  addPrompt({ sessionId, text, surface, idempotencyKey, author }: NewPrompt): number {
+  /**
+   * Stores a prompt in the queue; its id. A key is used once per session (`promptByKey` finds it). `steer` waits for the
+   * running turn and is a prompt like any other when that one does not take it; `first` goes before all that wait.
+   */
+  addPrompt(prompt: NewPrompt, { steer = false, first = false }: { steer?: boolean; first?: boolean } = {}): number {
+    const { sessionId, text, surface, idempotencyKey, author, attachments = [], unattended = false } = prompt;
     return this.#store.transaction(() => {
       const now = Date.now();
+      const rank = first
+        ? (this.#store.one<{ rank: number | null }>(
+            `SELECT min(${RANK}) - 1 AS rank FROM messages WHERE session_id = ? AND position IS NULL`,
+            sessionId,
+          )?.rank ?? null)
+        : null;
       const { id } = this.#store.run(
-        "INSERT INTO messages (session_id, role, content, timestamp, idempotency_key, surface, author) VALUES (?, 'user', ?, ?, ?, ?, ?)",
+        `INSERT INTO messages (session_id, role, content, timestamp, idempotency_key, surface, author, kind, attachments, queue_rank, unattended)
+         VALUES (?, 'user', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         sessionId,
         text,
         now,
         idempotencyKey ?? null,
         surface,
         author ?? null,
+        steer ? 'steer' : 'plain',
+        attachments.length > 0 ? JSON.stringify(attachments) : null,
+        rank,
+        unattended ? 1 : 0,
       );
       this.#store.run('UPDATE sessions SET last_active = ? WHERE id = ?', now, sessionId);
       return id;
+    });
+  }
+
+  /** Texts for the running turn that it has not taken yet. */
+  pendingSteer(sessionId: string): MessageRecord[] {
+    return this.#store.all<MessageRecord>(
+      `SELECT * FROM messages WHERE session_id = ? AND position IS NULL AND kind = 'steer' ORDER BY ${RANK}`,
+      sessionId,
+    );
+  }
+
+  /** A text takes its place in the transcript of a turn that runs. */
+  joinTurn(message: MessageRecord, turnId: number): void {
+    this.#store.run(`UPDATE messages SET position = ${NEXT_POSITION}, turn_id = @turn, queue_rank = NULL WHERE id = @id`, {
+      session: message.session_id,
+      turn: turnId,
+      id: message.id,
     });
   }
 
@@ -98,7 +142,7 @@ export class Transcripts {
   }
 
   queued(sessionId: string): MessageRecord[] {
-    return this.#store.all<MessageRecord>('SELECT * FROM messages WHERE session_id = ? AND position IS NULL ORDER BY id', sessionId);
+    return this.#store.all<MessageRecord>(`SELECT * FROM messages WHERE session_id = ? AND position IS NULL ORDER BY ${RANK}`, sessionId);
   }
 
   sessionsWithQueue(): string[] {
@@ -123,11 +167,10 @@ export class Transcripts {
         prompt.surface,
         Date.now(),
       );
-      this.#store.run(`UPDATE messages SET position = ${NEXT_POSITION}, turn_id = @turn WHERE id = @id`, {
-        session: prompt.session_id,
-        turn: id,
-        id: prompt.id,
-      });
+      this.#store.run(
+        `UPDATE messages SET position = ${NEXT_POSITION}, turn_id = @turn, kind = 'plain', queue_rank = NULL WHERE id = @id`,
+        { session: prompt.session_id, turn: id, id: prompt.id },
+      );
       return id;
     });
   }
@@ -136,7 +179,7 @@ export class Transcripts {
   requeue(turn: TurnRecord): void {
     this.#store.transaction(() => {
       this.#store.run("UPDATE messages SET active = 0 WHERE turn_id = ? AND role <> 'user'", turn.id);
-      this.#store.run('UPDATE messages SET position = NULL WHERE id = ?', turn.message_id);
+      this.#store.run("UPDATE messages SET position = NULL WHERE turn_id = ? AND role = 'user'", turn.id);
     });
   }
 
@@ -164,13 +207,14 @@ export class Transcripts {
   finishTurn(turnId: number, end: TurnEnd, cause: TurnCause | null): void {
     const now = Date.now();
     this.#store.run(
-      'UPDATE turns SET status = ?, cause = ?, assistant_id = ?, text = ?, error = ?, usage = ?, model_calls = ?, tool_calls = ?, ended_at = ? WHERE id = ?',
+      'UPDATE turns SET status = ?, cause = ?, assistant_id = ?, text = ?, error = ?, usage = ?, cost_usd = ?, model_calls = ?, tool_calls = ?, ended_at = ? WHERE id = ?',
       end.status,
       cause,
       end.messageId,
       end.text,
       json(end.error),
       json(end.usage),
+      end.usage?.costUsd ?? null,
       end.modelCalls,
       end.toolCalls,
       now,
@@ -251,13 +295,14 @@ export class Transcripts {
 
   /** The newest `limit` rows (before `beforeId`), oldest first. */
   history(sessionId: string, { limit, beforeId }: { limit: number; beforeId?: number | undefined }): Message[] {
-    const before = beforeId === undefined ? undefined : this.message(beforeId)?.position;
+    const before = beforeId === undefined ? undefined : this.message(beforeId);
     const rows = this.#store.all<ShownRecord>(
       `SELECT messages.*, t.error AS turn_error, t.ended_at - t.started_at AS turn_ms
        FROM messages LEFT JOIN turns t ON t.assistant_id = messages.id
-       WHERE messages.session_id = ? AND ${SHOWN} AND position < ? ORDER BY position DESC, messages.id DESC LIMIT ?`,
+       WHERE messages.session_id = ? AND ${SHOWN} AND (position, messages.id) < (?, ?) ORDER BY position DESC, messages.id DESC LIMIT ?`,
       sessionId,
-      before ?? Number.MAX_SAFE_INTEGER,
+      before?.position ?? Number.MAX_SAFE_INTEGER,
+      before?.id ?? Number.MAX_SAFE_INTEGER,
       limit,
     );
     return rows.toReversed().map(toMessage);
@@ -269,26 +314,14 @@ export class Transcripts {
 
   /** As a model reads it. `withAuthors` puts the writer's name before prompts of chats with several people. */
   modelMessages(sessionId: string, { withAuthors }: { withAuthors: boolean }): ModelMessage[] {
-    const rows = this.#store.all<MessageRecord>(
-      `SELECT * FROM messages WHERE session_id = ? AND ${SHOWN} AND compacted = 0 ORDER BY position, id`,
-      sessionId,
-    );
-    return rows.flatMap((row): ModelMessage[] => {
-      switch (row.role) {
-        case 'user':
-          return [{ role: 'user', content: withAuthors && row.author ? `${row.author}: ${row.content}` : row.content }];
-        case 'assistant': {
-          const toolCalls = parsed<ToolCall[]>(row.tool_calls) ?? [];
-          return row.content || toolCalls.length ? [{ role: 'assistant', content: row.content, toolCalls }] : [];
-        }
-        case 'tool':
-          return [
-            { role: 'tool', toolCallId: row.tool_call_id!, toolName: row.tool_name!, content: row.content, isError: row.is_error === 1 },
-          ];
-        case 'system':
-          return [];
-      }
-    });
+    return this.#context
+      .rows(sessionId)
+      .map(({ message, author }) => (withAuthors && author ? { ...message, content: `${author}: ${message.content}` } : message));
+  }
+
+  /** The same with the ids of the rows. */
+  contextRows(sessionId: string): readonly ContextRecord[] {
+    return this.#context.rows(sessionId);
   }
 }
 

@@ -10,17 +10,20 @@ import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { abortReason, deferred, within, type Deferred } from '../../base/time.ts';
 import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
-import { announceInfo, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
+import { announceInfo, announceQueue, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
 import { completePayload, settleCutTurn } from './recover.ts';
-import type { NewPrompt, TurnCause } from './transcripts.ts';
+import type { BusyMode, MessageRecord, NewPrompt, TurnCause } from './transcripts.ts';
+import { recordTurn } from './usage.ts';
 
-export type Accepted = { status: 'streaming' | 'queued'; messageId: number };
+export type Accepted = { status: 'streaming' | 'queued' | 'steered'; messageId: number };
 
 export class Turns {
   #parts: EngineParts;
   #running = new Map<string, Running>();
   /** Sessions with prompts that wait for a free place. */
   #waiting = new Set<string>();
+  /** Sessions that something else has to itself: prompts wait until it is done. */
+  #exclusive = new Map<string, Promise<unknown>>();
   /** Those who wait for the end of a prompt's turn. */
   #listeners = new Map<number, Deferred<void>>();
   #draining = false;
@@ -32,7 +35,8 @@ export class Turns {
   // --- from outside ---
 
   /**
-   * Stores a prompt and starts its turn, or leaves it in line. The same key gives the same answer again.
+   * Stores a prompt and starts its turn; on a busy session it waits in line, joins the running turn or ends it. The same key
+   * gives the same answer again.
    * `alongside` writes what must be true together with the prompt.
    * Errors: DRAINING, BUSY, BAD_REQUEST, DISK_FULL; nothing is stored then.
    */
@@ -47,30 +51,56 @@ export class Turns {
       });
     }
     const known = prompt.idempotencyKey === undefined ? undefined : transcripts.promptByKey(sessionId, prompt.idempotencyKey);
-    if (known) return { status: known.position === null ? 'queued' : 'streaming', messageId: known.id };
+    if (known) return { status: statusOf(known), messageId: known.id };
     if (transcripts.queued(sessionId).length >= limits.turn.queueMax) {
       throw new AgentError('BUSY', `${limits.turn.queueMax} prompts wait in this session already`, {
         retryAfterMs: 5_000,
         fix: 'wait for the running turn, or interrupt it',
       });
     }
+    const busy = this.#running.has(sessionId) ? (prompt.busy ?? this.busyMode()) : 'queue';
+    // A file cannot join a turn under way, and a turn that ends takes nothing up.
+    const steer = busy === 'steer' && !prompt.attachments?.length && !this.#running.get(sessionId)!.controller.signal.aborted;
     const { messageId, started } = events.atomically(sessionId, () => {
-      const id = transcripts.addPrompt(prompt);
+      const id = transcripts.addPrompt(prompt, { steer, first: busy === 'interrupt' });
       alongside?.(id);
       if (this.#canStart(sessionId)) return { messageId: id, started: this.#begin(sessionId, { waited: false }) };
-      this.#announceQueue(sessionId);
+      announceQueue(this.#parts, sessionId);
       return { messageId: id, started: undefined };
     });
     if (started) this.#launch(started);
-    else if (this.#mode() === 'interrupt') this.interrupt(sessionId);
-    else this.#waiting.add(sessionId);
-    return { status: started ? 'streaming' : 'queued', messageId };
+    else if (busy === 'interrupt') this.interrupt(sessionId);
+    else if (!this.#running.has(sessionId)) this.#waiting.add(sessionId);
+    return { status: started ? 'streaming' : steer ? 'steered' : 'queued', messageId };
+  }
+
+  /** `display.busy_input_mode`. */
+  busyMode(): BusyMode {
+    return this.#parts.context.config().config.display?.busy_input_mode ?? 'queue';
+  }
+
+  /** Work that has a session to itself: no turn begins until it is done. Errors: BUSY, DRAINING, those of the work. */
+  async exclusively<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
+    this.refuseWhenDraining();
+    if (this.isRunning(sessionId))
+      throw new AgentError('BUSY', 'the session is working', { retryAfterMs: 1_000, fix: 'wait for it, or interrupt it' });
+    const done = work();
+    this.#exclusive.set(
+      sessionId,
+      done.catch(() => {}),
+    );
+    try {
+      return await done;
+    } finally {
+      this.#exclusive.delete(sessionId);
+      this.pump(sessionId);
+    }
   }
 
   /** Starts what waits in a session, if it can. */
   pump(sessionId: string): void {
     if (!this.#canStart(sessionId)) {
-      if (!this.#draining && !this.#running.has(sessionId)) this.#waiting.add(sessionId);
+      if (!this.#draining && !this.isRunning(sessionId)) this.#waiting.add(sessionId);
       return;
     }
     this.#waiting.delete(sessionId);
@@ -112,13 +142,13 @@ export class Turns {
     if (prompt.position !== null) return;
     events.atomically(prompt.session_id, () => {
       transcripts.withdraw(prompt);
-      this.#announceQueue(prompt.session_id);
+      announceQueue(this.#parts, prompt.session_id);
     });
     this.#tellListeners(messageId);
   }
 
   isRunning(sessionId: string): boolean {
-    return this.#running.has(sessionId);
+    return this.#running.has(sessionId) || this.#exclusive.has(sessionId);
   }
 
   /** Whether this prompt's turn runs right now. */
@@ -133,7 +163,8 @@ export class Turns {
 
   /** For `worker.report`. */
   active(): string[] {
-    return [...this.#running.values()].map(({ session, id }) => `turn ${id} of ${session.id}`);
+    const turns = [...this.#running.values()].map(({ session, id }) => `turn ${id} of ${session.id}`);
+    return [...turns, ...[...this.#exclusive.keys()].map((id) => `compression of ${id}`)];
   }
 
   refuseWhenDraining(): void {
@@ -147,7 +178,7 @@ export class Turns {
   /** Running turns go on until the signal; then they are interrupted. Waiting prompts stay for the next worker. */
   async drain(signal: AbortSignal): Promise<{ interrupted: number }> {
     this.#draining = true;
-    const all = Promise.all([...this.#running.values()].map((running) => running.ended.promise));
+    const all = Promise.all([...[...this.#running.values()].map((running) => running.ended.promise), ...this.#exclusive.values()]);
     const outOfTime = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => outOfTime.resolve(), { once: true });
     if (signal.aborted) outOfTime.resolve();
@@ -177,7 +208,7 @@ export class Turns {
   // --- the life of a turn ---
 
   #canStart(sessionId: string): boolean {
-    return !this.#draining && !this.#running.has(sessionId) && this.#running.size < limits.turn.parallelMax;
+    return !this.#draining && !this.isRunning(sessionId) && this.#running.size < limits.turn.parallelMax;
   }
 
   /** Inside a transaction: the first prompt in line becomes a running turn. */
@@ -195,7 +226,7 @@ export class Turns {
     const id = transcripts.startTurn(prompt);
     const emit = (type: string, payload: Record<string, unknown>) => events.emit(sessionId, id, type, payload);
     emit('prompt.accepted', { message_id: prompt.id, text: prompt.content, surface: prompt.surface ?? 'other' });
-    if (waited) this.#announceQueue(sessionId);
+    if (waited) announceQueue(this.#parts, sessionId);
     let session = store.session(sessionId)!;
     const title = session.title === null ? titleOf(prompt.content) : undefined;
     if (title) {
@@ -215,6 +246,7 @@ export class Turns {
       text: '',
       reasoning: '',
       tools: new Map(),
+      left: [],
       ended: deferred<void>(),
     };
   }
@@ -237,6 +269,8 @@ export class Turns {
       end = { status, messageId: null, text: running.text, error, usage: null, modelCalls: 0, toolCalls: 0 };
     }
     this.#finish(running, end);
+    if (running.left.length > 0)
+      await within(Promise.allSettled(running.left), { ms: limits.turn.toolStopMs, what: 'stopping tools' }).catch(() => {});
     this.#running.delete(session.id);
     running.ended.resolve();
     this.#tellListeners(running.prompt.id);
@@ -250,7 +284,7 @@ export class Turns {
 
   /** Row, outcome and last event, together. A store that refuses even that leaves the turn open; the next start of the session settles it. */
   #finish(running: Running, end: TurnEnd): void {
-    const { context, transcripts, events } = this.#parts;
+    const { context, store, transcripts, events } = this.#parts;
     const { id, session, startedAt, controller } = running;
     const payload = () => completePayload(end, Date.now() - startedAt);
     const cause = end.status === 'interrupted' ? causeOf(controller.signal) : null;
@@ -258,6 +292,7 @@ export class Turns {
       events.atomically(session.id, () => {
         if (end.messageId === null) end = { ...end, messageId: this.#closeOpenRow(running, end.status) };
         transcripts.finishTurn(id, end, cause);
+        events.emit(session.id, id, 'session.usage', { usage: recordTurn(store, session.id, end) });
         events.emit(session.id, id, 'message.complete', payload());
         events.turnEnded(session.id, id);
       });
@@ -288,17 +323,11 @@ export class Turns {
     this.#listeners.get(messageId)?.resolve();
     this.#listeners.delete(messageId);
   }
+}
 
-  // --- announcements ---
-
-  #announceQueue(sessionId: string): void {
-    const queued = this.#parts.transcripts.queued(sessionId).map(({ id, content }) => ({ id, text: content }));
-    this.#parts.events.emit(sessionId, null, 'queue.updated', { queued });
-  }
-
-  #mode(): string {
-    return this.#parts.context.config().config.display?.busy_input_mode ?? 'queue';
-  }
+function statusOf({ position, kind }: MessageRecord): Accepted['status'] {
+  if (kind === 'steer') return 'steered';
+  return position === null ? 'queued' : 'streaming';
 }
 
 function causeOf(signal: AbortSignal): TurnCause {

@@ -3,10 +3,12 @@
  * transaction that ends the run and stores what has to be delivered. A prompt run that a crash cut is
  * joined again through `turn.run`; a script that a crash cut is never run twice.
  */
-import { isAgentError, messageOf } from '../../base/errors.ts';
+import { AgentError, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { formatDuration } from '../../base/time.ts';
 import { askTurn } from '../../ipc/askTurn.ts';
-import type { TurnOutcome } from '../../ipc/contracts/agent.ts';
+import type { Client } from '../../ipc/client.ts';
+import { turnProgress, type TurnOutcome } from '../../ipc/contracts/agent.ts';
 import type { WorkerContext } from '../worker.ts';
 import { splitTargets, type Handover } from './handover.ts';
 import { writeOutput } from './output.ts';
@@ -181,26 +183,52 @@ function scriptStage({ context, store }: RunnerParts, { run, job, interrupt }: W
   });
 }
 
-/** Undefined when this worker leaves first; the turn goes on and is joined later. */
+/** Undefined when this worker leaves first; the turn goes on and is joined later. A turn that stands still is given up. */
 async function turnStage({ context }: RunnerParts, { run, job }: Work, text: string): Promise<TurnOutcome | undefined> {
   const { profile } = context;
   const budget = new AbortController();
-  const timer = setTimeout(() => budget.abort(), limits.cron.promptMs);
+  const giveUp = (ms: number, why: string) =>
+    budget.abort(
+      new AgentError('TIMEOUT', `the turn ${why} ${formatDuration(ms)} and was stopped`, { fix: 'its session shows how far it came' }),
+    );
+  const timer = setTimeout(() => giveUp(limits.cron.promptMs, 'took longer than'), limits.cron.promptMs);
+  const agent = context.peer(profile === 'default' ? 'agent' : `agent@${profile}`);
+  const question = {
+    session_key: null,
+    text,
+    idempotency_key: `cron:${run.execution_id}`,
+    surface: 'scheduled_task' as const,
+    platform: 'cron',
+    title: job.name,
+    profile,
+  };
+  const watch = watchTurn(agent, question.idempotency_key, {
+    onMoved: () => context.progress(),
+    onIdle: () => giveUp(limits.cron.runIdleMs, 'stood still for'),
+  });
   try {
-    const question = {
-      session_key: null,
-      text,
-      idempotency_key: `cron:${run.execution_id}`,
-      surface: 'scheduled_task' as const,
-      platform: 'cron',
-      title: job.name,
-      profile,
-    };
-    const agent = context.peer(profile === 'default' ? 'agent' : `agent@${profile}`);
     return await askTurn(agent, question, { leaving: context.signal, cancel: budget.signal, patienceMs: limits.cron.runIdleMs });
   } finally {
     clearTimeout(timer);
+    clearInterval(watch);
   }
+}
+
+/** Looks now and then whether a turn moves. One that cannot be asked about is not idle: whoever waits for it has a patience of its own. */
+function watchTurn(agent: Client, key: string, { onMoved, onIdle }: { onMoved(): void; onIdle(): void }): NodeJS.Timeout {
+  let seen: number | null = null;
+  let movedAt = performance.now();
+  const look = async () => {
+    const steps = await agent.call(turnProgress, { idempotency_key: key }).then(
+      (answer) => answer.steps,
+      () => null,
+    );
+    if (steps === null || steps !== seen) {
+      if (steps !== null) onMoved();
+      [seen, movedAt] = [steps, performance.now()];
+    } else if (performance.now() - movedAt >= limits.cron.runIdleMs) onIdle();
+  };
+  return setInterval(() => void look(), limits.cron.turnLookMs).unref();
 }
 
 function resultOf(outcome: TurnOutcome): Result {

@@ -13,6 +13,8 @@ export type Db = Database.Database;
 export interface Table {
   /** Column name → definition as in CREATE TABLE, e.g. `TEXT NOT NULL DEFAULT ''`. */
   columns: Record<string, string>;
+  /** Rows live in the tree of the primary key: one page written per insert instead of two. Reached on creation only. */
+  withoutRowid?: true;
   /** Table constraints, e.g. `UNIQUE (job_id, scheduled_instant)`. Reached on creation only. */
   constraints?: string[];
   /** Index name → what follows ON, e.g. `messages (session_id, id)`; prefix `unique:` for a unique one. */
@@ -133,5 +135,5 @@ function reconcileTrigger(db: Db, name: string, rest: string): void {
 
 function create(db: Db, name: string, table: Table): void {
   const lines = [...Object.entries(table.columns).map(([column, definition]) => `${column} ${definition}`), ...(table.constraints ?? [])];
-  db.exec(`CREATE TABLE ${name} (${lines.join(', ')})`);
+  db.exec(`CREATE TABLE ${name} (${lines.join(', ')})${table.withoutRowid ? ' WITHOUT ROWID' : ''}`);
 }

@@ -14,6 +14,8 @@ export interface FakeAnswer {
   status?: number;
   headers?: Record<string, string>;
   body?: unknown;
+  /** Answers only after that. */
+  until?: Promise<void>;
   /** Waits before its first byte, and between two pieces. */
   firstByteMs?: number;
   pieceMs?: number;
@@ -108,6 +110,7 @@ interface Giving<Body> {
 }
 
 async function give<Body>({ vendor, response, answer, record }: Giving<Body>): Promise<void> {
+  await answer.until;
   if (answer.firstByteMs) await wait(answer.firstByteMs);
   if (answer.status) {
     response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });

@@ -45,7 +45,10 @@ t.test('a turn streams over the socket, gateway.ready first, numbers rising by o
     'no gap, nothing twice',
   );
   const types = events.map(({ type }) => type);
-  t.same([...new Set(types)], ['prompt.accepted', 'session.title', 'session_info', 'message.start', 'message.delta', 'message.complete']);
+  t.same(
+    [...new Set(types)],
+    ['prompt.accepted', 'session.title', 'session_info', 'message.start', 'message.delta', 'session.usage', 'message.complete'],
+  );
   t.ok(types.filter((type) => type === 'message.delta').length > 5, 'in small pieces');
   const streamed = events
     .filter(({ type }) => type === 'message.delta')

@@ -55,6 +55,8 @@ function follower({ events }: SessionParts): { link: Link; received: EventParams
     isOpen: true,
     closed: new Promise(() => {}),
     notify: (_notice: typeof event, params: EventParams) => void received.push(params),
+    cork() {},
+    uncork() {},
   } as unknown as Link;
   events.welcome(link, {});
   return { link, received };

@@ -1,22 +1,46 @@
 /** Methods of the gateway RPC about prompts and running turns. */
 import { Surface } from '../../../ipc/contracts/agent.ts';
 import { eventsSince, promptSubmit, sessionInterrupt } from '../../../ipc/contracts/rpc.ts';
+import type { Attachment } from '../../../ipc/contracts/rpcRecords.ts';
+import { sessionCompress, sessionSteer, sessionUsage } from '../../../ipc/contracts/rpcSessions.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
-import { requireSession, type SessionParts } from '../sessions.ts';
+import { storeAttachments } from '../attachments.ts';
+import { compressSession } from '../compress.ts';
+import { infoOf, requireSession, type SessionParts } from '../sessions.ts';
 import type { SessionRecord } from '../store.ts';
+import type { Accepted } from '../turns.ts';
+import { usageReport } from '../usage.ts';
 
-export function promptMethods({ store, events, turns }: SessionParts): Handler[] {
+export function promptMethods(parts: SessionParts): Handler[] {
+  const { context, store, events, turns, desk } = parts;
   return [
-    handle(promptSubmit, ({ session_id, text, idempotency_key, surface }, { link }) => {
+    handle(promptSubmit, (params, { link }) => {
+      const { text, idempotency_key: idempotencyKey, busy, unattended } = params;
+      const session = requireSession(store, params.session_id);
+      events.follow(session.id, link);
+      const prompt = { sessionId: session.id, text, surface: params.surface ?? surfaceOf(session), idempotencyKey, busy, unattended };
+      const submit = (attachments?: Attachment[]) => answerOf(turns.submit({ ...prompt, attachments }));
+      // Without files nothing is awaited: prompts of one client keep their order.
+      return params.attachments?.length ? storeAttachments(context, params.attachments).then(submit) : submit();
+    }),
+    handle(sessionSteer, ({ session_id, text, surface }, { link }) => {
       const session = requireSession(store, session_id);
       events.follow(session.id, link);
-      const { status, messageId } = turns.submit({
-        sessionId: session.id,
-        text,
-        surface: surface ?? surfaceOf(session),
-        idempotencyKey: idempotency_key,
-      });
-      return { status, message_id: messageId };
+      return answerOf(turns.submit({ sessionId: session.id, text, surface: surface ?? surfaceOf(session), busy: 'steer' }));
+    }),
+    handle(sessionCompress, async ({ session_id, keep, focus }) => {
+      const session = requireSession(store, session_id);
+      const { error, ...report } = await turns.exclusively(session.id, async () =>
+        compressSession(parts, { session, turnId: null, model: await desk.open(session), keep, focus }),
+      );
+      // The caller sees the end of the phase before its answer.
+      events.settle(session.id);
+      if (error) throw error;
+      return report;
+    }),
+    handle(sessionUsage, ({ session_id }) => {
+      const session = requireSession(store, session_id);
+      return { ...usageReport(store, session), context_max: infoOf(parts, session, false).context_max };
     }),
     handle(sessionInterrupt, ({ session_id }) => {
       const session = requireSession(store, session_id);
@@ -30,6 +54,8 @@ export function promptMethods({ store, events, turns }: SessionParts): Handler[]
     }),
   ];
 }
+
+const answerOf = ({ status, messageId }: Accepted) => ({ status, message_id: messageId });
 
 /** A chat of the gateway keeps the rules of its platform, whoever types. */
 function surfaceOf(session: SessionRecord): string {

@@ -1,0 +1,45 @@
+/** The replaced messages as text for the model that summarises them, in pieces that fit its window. */
+import { limits } from '../../base/limits.ts';
+import type { ModelMessage } from '../ports.ts';
+import { cutMiddle } from '../tools/outputCap.ts';
+import { textTokens } from './tokens.ts';
+
+/** Pieces of at most `maxTokens` tokens (estimated), each ending between two messages. Files are named, never included. */
+export function materialOf(messages: readonly ModelMessage[], maxTokens: number): string[] {
+  const pieces: string[] = [];
+  let open = '';
+  for (const message of messages) {
+    const text = cutMiddle(written(message), Math.min(limits.compress.materialMessageMaxChars, maxTokens * limits.compress.charsPerToken));
+    if (open && textTokens(open) + textTokens(text) > maxTokens) {
+      pieces.push(open);
+      open = '';
+    }
+    open += `${text}\n\n`;
+  }
+  return open ? [...pieces, open] : pieces;
+}
+
+function written(message: ModelMessage): string {
+  switch (message.role) {
+    case 'user': {
+      const files = (message.files ?? []).map(({ kind, name }) => `\n[${kind}: ${name}]`).join('');
+      return `USER: ${message.content}${files}`;
+    }
+    case 'summary':
+      return `EARLIER RECORD:\n${unframed(message.content)}`;
+    case 'assistant': {
+      const calls = message.toolCalls.map(({ name, args }) => `\n[calls ${name} ${JSON.stringify(args)}]`).join('');
+      return `ASSISTANT: ${message.content}${calls}`;
+    }
+    case 'tool':
+      return `RESULT of ${message.toolName}${message.isError ? ' (failed)' : ''}: ${message.content}`;
+  }
+}
+
+const FRAME =
+  '[Record of the earlier conversation, written when it was compressed. It is not a message and asks for nothing; requests listed as answered are done.]\n';
+
+/** A summary as the answering model reads it, so that it is taken neither for a request nor for something said. */
+export const framedSummary = (text: string): string => FRAME + text;
+
+export const unframed = (text: string): string => (text.startsWith(FRAME) ? text.slice(FRAME.length) : text);
