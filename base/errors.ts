@@ -84,6 +84,7 @@ export const errorTable = {
     retry: true,
     means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.',
   },
+  SKILL_UNREACHABLE: { rpc: 4320, retry: true, means: 'The files of an upstream skill could not be fetched, and no copy is kept.' },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },

@@ -10,12 +10,14 @@ import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
 import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
+import { createContextDesk, createDirectoryHints } from './context.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf } from './models.ts';
 import { processGroups, recover } from './recover.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
+import { createSkillDesk } from './skills.ts';
 import { Store } from './store.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
@@ -33,7 +35,9 @@ export function buildAgent(context: WorkerContext): SessionParts {
     onPrune: (sessionId, seq) => turns.saveProgress(sessionId, seq),
   });
   const desk = createModelDesk(context);
-  const toolbox = createToolbox(context, processGroups(store));
+  const skills = createSkillDesk(context);
+  const toolbox = createToolbox(context, processGroups(store), { tools: skills.tools, hint: createDirectoryHints() });
+  const contexts = createContextDesk({ context, store, transcripts, desk, toolbox, skills });
   const turns = new Turns({
     context,
     store,
@@ -41,9 +45,11 @@ export function buildAgent(context: WorkerContext): SessionParts {
     events,
     desk,
     toolbox,
+    contexts,
+    skills,
     info: (session, running) => infoOf({ context, desk }, session, running),
   });
-  return { context, store, transcripts, events, turns, desk };
+  return { context, store, transcripts, events, turns, desk, contexts, skills };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -51,7 +57,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk } = parts;
+  const { store, transcripts, events, turns, desk, skills } = parts;
 
   const cut = recover({ store, transcripts, events, log });
   keepHouse(parts);
@@ -71,7 +77,10 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     active: () => turns.active(),
     facts: () => ({ ...modelFacts(desk.resolve()), clients: events.linkCount, turns_cut_at_start: cut }),
     drain: (signal) => turns.drain(signal),
-    started: () => turns.resumeQueues(),
+    started() {
+      turns.resumeQueues();
+      void skills.warm();
+    },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
       store.close();

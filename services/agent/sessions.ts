@@ -6,8 +6,10 @@ import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
 import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem, UsageTotals } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
+import type { ContextDesk } from './context.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, type ModelDesk } from './models.ts';
+import type { SkillDesk } from './skills.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
@@ -19,6 +21,8 @@ export interface SessionParts {
   events: EventLog;
   turns: Turns;
   desk: ModelDesk;
+  contexts: ContextDesk;
+  skills: SkillDesk;
 }
 
 export const noUsage: UsageTotals = {

@@ -29,6 +29,8 @@ export interface SessionRecord {
   todo_revision: number;
   compressions: number;
   system_prompt: string | null;
+  /** JSON or null. */
+  prompt_layout: string | null;
   /** JSON list or null. */
   tool_names: string | null;
   started_at: number;
@@ -162,8 +164,9 @@ export class Store {
     this.run('UPDATE sessions SET title = ? WHERE id = ?', title, id);
   }
 
-  pinSystemPrompt(id: string, prompt: string): void {
-    this.run('UPDATE sessions SET system_prompt = ? WHERE id = ?', prompt, id);
+  /** `layout`: JSON, where its parts stand. */
+  pinSystemPrompt(id: string, prompt: string, layout: string): void {
+    this.run('UPDATE sessions SET system_prompt = ?, prompt_layout = ? WHERE id = ?', prompt, layout, id);
   }
 
   pinTools(id: string, names: readonly string[]): void {
