@@ -281,7 +281,12 @@ export interface WebHit {
 export interface Web {
   /** Null = no search service is configured. */
   search: ((query: string, limit: number, signal: AbortSignal) => Promise<WebHit[]>) | null;
-  fetch(url: string, signal: AbortSignal): Promise<{ url: string; mediaType: string; body: Uint8Array; truncated: boolean }>;
+  /** `known`: answered with `notModified` and an empty body while that version is the newest. */
+  fetch(
+    url: string,
+    signal: AbortSignal,
+    known?: { etag: string },
+  ): Promise<{ url: string; mediaType: string; body: Uint8Array; truncated: boolean; etag?: string | undefined; notModified?: boolean }>;
 }
 
 /** A skill as the index and `skill_view` give it (interface spec, Other resources). */
@@ -296,8 +301,11 @@ export interface Skill {
 export interface Skills {
   /** Those offered to this session. */
   list(): readonly Skill[];
-  /** Text of SKILL.md, or of a file below the folder, and the names of the others. Errors: NOT_FOUND, BAD_REQUEST. */
-  view(name: string, file?: string): { text: string; files: string[] };
+  /**
+   * Text of SKILL.md, or of a file below the folder, the names of the others, and what to know before it is used.
+   * Fetched when it lives upstream. Errors: NOT_FOUND, BAD_REQUEST, SKILL_UNREACHABLE.
+   */
+  view(name: string, file: string | undefined, signal: AbortSignal): Promise<{ text: string; files: string[]; notes?: string[] }>;
 }
 
 /** Told of each process group a tool starts, so that a crash of the host cannot leave one behind. */

@@ -405,6 +405,53 @@ export const limits = {
     /** A damaged store larger than this is not tried at start. */
     recoverBootMaxBytes: 256 * MiB,
   },
+  context: {
+    /** Reference, Prompt assembly: characters of one context file; the head and the tail that stay of a longer one. */
+    fileMaxChars: 20_000,
+    headShare: 0.7,
+    tailShare: 0.2,
+    /** A larger file holds no instructions: it is named and left out unread. */
+    fileMaxBytes: 4 * MiB,
+    /** Directories looked through from the working directory up to the root of its repository. */
+    upMax: 40,
+    /** Files of `.cursor/rules`; together they share the room of one file. */
+    rulesMax: 50,
+    /** AGENTS.md of a subdirectory, given once a session with a tool result: characters of one, how many, and sessions remembered. */
+    hintMaxChars: 8_000,
+    hintsMax: 20,
+    sessionsMax: 500,
+    /** How long a look at the context waits for the tools of MCP servers. */
+    toolsMs: 2_000,
+  },
+  skills: {
+    /** Reference, Skills. */
+    nameMaxChars: 64,
+    descriptionMaxChars: 1_024,
+    /** The frontmatter ends within this. */
+    frontmatterMaxBytes: 16 * KiB,
+    /** One file of a skill, as a tool gives or writes it. */
+    fileMaxBytes: 256 * KiB,
+    /** Files named with a skill, and how deep they lie. */
+    filesMax: 200,
+    filesDepthMax: 4,
+    /** Skills kept, folders between a root and a skill, and entries looked at in one root: a mistaken path (`/`) must not be walked. */
+    max: 5_000,
+    depthMax: 3,
+    foldersMax: 20_000,
+    /** The index in a prompt: characters of one description and of all; with more, names alone, then numbers alone. */
+    indexLineMaxChars: 160,
+    indexMaxChars: 6_000,
+    /** Read in one go while a start warms the library up (measured: 0.15 ms each). */
+    warmBatch: 20,
+    /** Deleted skills kept in `.deleted`. */
+    deletedMax: 20,
+    /** One file of an upstream skill, within a call of 10 s; and how long a copy is taken as fresh before it is asked for again. */
+    upstreamMs: 8_000,
+    upstreamFreshMs: 600_000,
+    /** Copies of upstream files kept. */
+    copiesMax: 500,
+    blueprintSlotsMax: 20,
+  },
   gateway: {
     /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
     deliveryTriesMax: 3,

@@ -60,5 +60,12 @@ export const commandTable: readonly TableEntry[] = [
   { name: 'config', group: 'Setup', summary: 'read and change config.yaml', load: () => import('./commands/config.ts') },
   { name: 'model', group: 'Setup', summary: 'choose the model that answers', load: () => import('./commands/model.ts') },
   { name: 'mcp', group: 'Setup', summary: 'connect tool servers (MCP)', load: () => import('./commands/mcp.ts') },
+  { name: 'skills', group: 'Setup', summary: 'list, read, switch and check skills', load: () => import('./commands/skills.ts') },
+  {
+    name: 'prompt-size',
+    group: 'Setup',
+    summary: 'measure the fixed part of every prompt',
+    load: () => import('./commands/promptSize.ts'),
+  },
   { name: 'completion', group: 'Setup', summary: 'print the completion script of a shell', load: () => import('./commands/completion.ts') },
 ];

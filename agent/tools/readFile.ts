@@ -16,6 +16,8 @@ export interface ReadFileOptions {
   cwd: string;
   /** Says of a real path that it holds secrets of the service and is never read. */
   isSecret(realPath: string): boolean;
+  /** What the directory of the file has to say, once (agent/context/directoryHints.ts). */
+  hint?(path: string): string;
 }
 
 const { readLinesMax, readLineMaxChars, readFileMaxBytes } = limits.tools;
@@ -26,7 +28,7 @@ const Args = z.object({
   limit: z.number().int().min(1).max(readLinesMax).optional().describe(`Number of lines, at most ${readLinesMax}.`),
 });
 
-export function readFileTool({ cwd, isSecret }: ReadFileOptions): Tool {
+export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
   return defineTool({
     name: 'read_file',
     toolset: 'file',
@@ -37,7 +39,7 @@ export function readFileTool({ cwd, isSecret }: ReadFileOptions): Tool {
       const sizeBytes = inspect(full, isSecret);
       const part = await readLines(full, { offset, limit, signal });
       return {
-        text: render(part, { path: full, offset, sizeBytes }),
+        text: render(part, { path: full, offset, sizeBytes }) + (hint?.(full) ?? ''),
         data: { path: full, offset, lines: part.lines.length, more: part.more, size_bytes: sizeBytes },
         isError: false,
       };

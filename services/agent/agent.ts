@@ -10,6 +10,7 @@ import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { forgetAttachments } from './attachments.ts';
+import { createContextDesk, createDirectoryHints } from './context.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
@@ -20,6 +21,7 @@ import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
+import { createSkillDesk } from './skills.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
@@ -42,7 +44,9 @@ export function buildAgent(context: WorkerContext): SessionParts {
   const desk = createModelDesk(context, {
     onSwitch: (sessionId, provider, model) => void followPortal({ context, store, events, desk }, { sessionId, provider, model }),
   });
-  const toolbox = createToolbox(context, processGroups(store), search);
+  const skills = createSkillDesk(context);
+  const toolbox = createToolbox(context, processGroups(store), { search, tools: skills.tools, hint: createDirectoryHints() });
+  const contexts = createContextDesk({ context, store, transcripts, desk, toolbox, skills });
   const turns = new Turns({
     context,
     store,
@@ -50,9 +54,11 @@ export function buildAgent(context: WorkerContext): SessionParts {
     events,
     desk,
     toolbox,
+    contexts,
+    skills,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  return { context, store, storeFacts, transcripts, events, turns, desk, search };
+  return { context, store, storeFacts, transcripts, events, turns, desk, search, contexts, skills };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -60,7 +66,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk, search } = parts;
+  const { store, transcripts, events, turns, desk, search, skills } = parts;
 
   const cut = recover({ store, transcripts, events, log });
   void keepHouse(parts);
@@ -83,6 +89,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     started() {
       turns.resumeQueues();
       void desk.lookAround();
+      void skills.warm();
     },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);

@@ -2,20 +2,20 @@
  * One running turn, from its prompt to the end that agent/turn.ts reports: opens the model, gathers the
  * tools, fixes what a first turn fixes, and connects the ports to the rows and events of the session.
  */
-import { systemPrompt } from '../../agent/context/systemPrompt.ts';
 import type { ToolResult, Transcript } from '../../agent/ports.ts';
 import { isForeignName } from '../../agent/tools/foreign.ts';
-import { createTools, type SessionTools } from '../../agent/tools/registry.ts';
+import { createTools, type SessionTools, type Tool } from '../../agent/tools/registry.ts';
 import { runTurn, type TurnEnd } from '../../agent/turn.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { isoTime, type Deferred } from '../../base/time.ts';
 import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
-import { readText } from '../../state/config/load.ts';
 import type { WorkerContext } from '../worker.ts';
 import { compressorOf } from './compress.ts';
+import { toolsetsOf, type ContextDesk } from './context.ts';
 import type { EventLog } from './events.ts';
 import { isFirstTurn, type ModelDesk } from './models.ts';
+import type { SkillDesk } from './skills.ts';
 import type { SessionRecord, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { MessageRecord, Transcripts } from './transcripts.ts';
@@ -27,6 +27,8 @@ export interface EngineParts {
   events: EventLog;
   desk: ModelDesk;
   toolbox: Toolbox;
+  contexts: ContextDesk;
+  skills: SkillDesk;
   /** The status bar of a session, for `session_info`. */
   info(session: SessionRecord, running: boolean): Record<string, unknown>;
 }
@@ -57,8 +59,7 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   const model = await desk.open(running.session);
   transcripts.setModel(id, model);
   const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, signal });
-  const names = verdict.allowed.map((tool) => tool.name);
-  running.session = pin(parts, running, names);
+  running.session = pin(parts, running, verdict.allowed);
   announceInfo(parts, running, true);
   const turn = runTurn({
     model,
@@ -79,22 +80,14 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
 }
 
 /** What the first turn of a session fixes for the later ones. Tools that came since are added at the end. */
-function pin({ context, store, toolbox }: EngineParts, { session, surface }: Running, names: string[]): SessionRecord {
+function pin({ store, contexts, skills }: EngineParts, { session, surface }: Running, tools: readonly Tool[]): SessionRecord {
+  skills.remember(session.id, toolsetsOf(tools));
   const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
-  const added = names.filter((name) => !pinned.includes(name));
+  const added = tools.map(({ name }) => name).filter((name) => !pinned.includes(name));
   if (session.tool_names === null || added.length > 0) store.pinTools(session.id, [...pinned, ...added]);
   if (session.system_prompt === null) {
-    const prompt = systemPrompt({
-      soul: readText(context.paths.soul),
-      extra: context.config().config.agent?.system_prompt,
-      memory: toolbox.memory.read('memory'),
-      user: toolbox.memory.read('user'),
-      surface,
-      platform: session.platform ?? undefined,
-      cwd: session.cwd,
-      now: new Date(),
-    });
-    store.pinSystemPrompt(session.id, prompt);
+    const { text, layout } = contexts.prompt(session, surface, tools);
+    store.pinSystemPrompt(session.id, text, JSON.stringify(layout));
   }
   return store.session(session.id) ?? session;
 }

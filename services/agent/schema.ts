@@ -49,6 +49,8 @@ export const stateSchema: Schema = {
         rewind_count: 'INTEGER NOT NULL DEFAULT 0',
         /** Fixed at the first turn, so that the beginning of every prompt stays the same. */
         system_prompt: 'TEXT',
+        /** JSON: where the parts of it stand, and the files they come from; for `/context`. */
+        prompt_layout: 'TEXT',
         /** JSON list: the order of tool names, pinned at the first turn. */
         tool_names: 'TEXT',
         started_at: 'INTEGER NOT NULL DEFAULT 0',

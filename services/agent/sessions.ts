@@ -6,10 +6,12 @@ import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
 import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
+import type { ContextDesk } from './context.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, isFirstTurn, type ModelDesk } from './models.ts';
 import type { StoreFacts } from './openState.ts';
 import type { Search } from './search.ts';
+import type { SkillDesk } from './skills.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
@@ -25,6 +27,8 @@ export interface SessionParts {
   turns: Turns;
   desk: ModelDesk;
   search: Search;
+  contexts: ContextDesk;
+  skills: SkillDesk;
 }
 
 /** Errors: UNKNOWN_SESSION. */

@@ -34,6 +34,8 @@ export interface SessionRecord {
   usage: string | null;
   context_used: number | null;
   system_prompt: string | null;
+  /** JSON or null. */
+  prompt_layout: string | null;
   /** JSON list or null. */
   tool_names: string | null;
   started_at: number;
@@ -258,8 +260,9 @@ export class Store {
     this.run('UPDATE sessions SET cwd = ? WHERE id = ?', cwd, id);
   }
 
-  pinSystemPrompt(id: string, prompt: string): void {
-    this.run('UPDATE sessions SET system_prompt = ? WHERE id = ?', prompt, id);
+  /** `layout`: JSON, where its parts stand. */
+  pinSystemPrompt(id: string, prompt: string, layout: string): void {
+    this.run('UPDATE sessions SET system_prompt = ?, prompt_layout = ? WHERE id = ?', prompt, layout, id);
   }
 
   pinTools(id: string, names: readonly string[]): void {

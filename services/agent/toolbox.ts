@@ -39,7 +39,16 @@ export interface Toolbox {
   memory: MemoryStore;
 }
 
-export function createToolbox(context: WorkerContext, groups: ProcessGroups, search: SessionSearch): Toolbox {
+/** What other rooms of the worker bring along. */
+export interface ToolboxGuests {
+  /** More tools of a session. */
+  tools(session: SessionRecord): Tool[];
+  /** Added to the result of a tool that looked at a path: AGENTS.md of a subdirectory. */
+  hint(session: SessionRecord, path: string): string;
+  search: SessionSearch;
+}
+
+export function createToolbox(context: WorkerContext, groups: ProcessGroups, guests: ToolboxGuests): Toolbox {
   const memory = memoryFiles(context.paths.memories);
   const jobs = cronJobs(context);
   const foreign = mcpTools(context);
@@ -47,10 +56,11 @@ export function createToolbox(context: WorkerContext, groups: ProcessGroups, sea
   const isSecret = secretFiles(context.home);
   const own = (session: SessionRecord): Tool[] => [
     terminalTool({ cwd: session.cwd, env, groups }),
-    readFileTool({ cwd: session.cwd, isSecret }),
+    readFileTool({ cwd: session.cwd, isSecret, hint: (path) => guests.hint(session, path) }),
     memoryTool(memory),
     cronjobTool(jobs, originOf(session)),
-    sessionSearchTool(search, session.id),
+    sessionSearchTool(guests.search, session.id),
+    ...guests.tools(session),
   ];
   return {
     memory,

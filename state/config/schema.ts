@@ -175,7 +175,14 @@ export const Config = z.looseObject({
   /** How long a question of the model waits for its answer once it is shown, on every surface. */
   clarify: z.looseObject({ timeout_seconds: z.number().positive().optional() }).optional(),
   memory: z.looseObject({ write_approval: z.boolean().optional(), enabled: z.boolean().optional() }).optional(),
-  skills: z.looseObject({ disabled: Names.optional(), paths: Names.optional() }).optional(),
+  skills: z
+    .looseObject({
+      disabled: Names.optional(),
+      paths: Names.optional(),
+      /** Where the files of upstream skills are fetched: `<base>/<owner>/<name>/HEAD/<path>/<file>`. */
+      upstream_base_url: z.url({ protocol: /^https?$/ }).optional(),
+    })
+    .optional(),
   compression: z
     .looseObject({
       enabled: z.boolean().optional(),

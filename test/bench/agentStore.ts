@@ -76,7 +76,7 @@ function seed(path: string, random: Random): string {
   for (let n = 0; n < SESSIONS; n++) {
     store.transaction(() => {
       const { id } = store.createSession({ source: 'cli', cwd: '/', title: `session ${n}` });
-      store.pinSystemPrompt(id, 'p'.repeat(20_000));
+      store.pinSystemPrompt(id, 'p'.repeat(20_000), '[]');
       fill(id, perSession);
     });
   }

@@ -1,5 +1,4 @@
 import t from 'tap';
-import { systemPrompt } from '../../agent/context/systemPrompt.ts';
 import { resolveModel, usableProviders, type ResolveInput } from '../../agent/models/resolve.ts';
 import { pauseMs, retryAfterMs } from '../../agent/models/retry.ts';
 import { titleOf } from '../../agent/title.ts';
@@ -129,21 +128,4 @@ t.test('a title is the first readable line, cut between words', async (t) => {
     ['hello', '## Fix the **login** page\n\ndetails', '\n\n  `npm ci` fails  ', 'word '.repeat(30), 'x'.repeat(80), '   '].map(titleOf),
     ['hello', 'Fix the login page', 'npm ci fails', 'word word word word word word word word word word…', `${'x'.repeat(50)}…`, undefined],
   );
-});
-
-t.test('the system prompt holds identity, memory and place, in a fixed order', async (t) => {
-  const parts = {
-    soul: '',
-    memory: '',
-    user: '',
-    surface: 'gateway',
-    platform: 'irc',
-    cwd: '/work',
-    now: new Date('2026-01-02T23:00:00Z'),
-  };
-  const plain = systemPrompt(parts);
-  t.match(plain, /^You are a helpful agent/);
-  t.match(plain, /The chat platform is irc\. Working directory: \/work\. Today is 2026-01-02\.$/);
-  const full = systemPrompt({ ...parts, soul: 'You are Ada.\n', extra: 'Be brief.', memory: 'tea', user: 'Bern' });
-  t.match(full, /^You are Ada\.\n\nBe brief\.\n\nWhat you have noted:\ntea\n\nWhat you know about the user:\nBern\n\n/);
 });

@@ -27,7 +27,7 @@ function filled(home: TestHome): string {
   store.transaction(() => {
     for (let n = 0; n < SESSIONS; n++) {
       const { id } = store.createSession({ source: 'cli', cwd: '/', title: `session ${n}` });
-      store.pinSystemPrompt(id, 'p'.repeat(9_000));
+      store.pinSystemPrompt(id, 'p'.repeat(9_000), '[]');
       for (let m = 1; m <= MESSAGES; m++)
         store.run(
           "INSERT INTO messages (session_id, position, role, content, timestamp) VALUES (?, ?, 'user', ?, 1)",
