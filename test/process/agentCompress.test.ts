@@ -91,7 +91,7 @@ t.test('a summary takes the place of what came before; the model reads it instea
     ...kept.map((text) => ['plain', text, true]),
   ]);
   await client.turn(session_id, 'and now?');
-  t.match(sent(provider), [/^\[Record of the earlier.*asked twice/s, /^ask 3/, /^answer 3/, /^ask 4/, /^answer 4/, 'and now?']);
+  t.match(sent(provider), [/^\[Summary of the earlier.*asked twice/s, /^ask 3/, /^answer 3/, /^ask 4/, /^answer 4/, 'and now?']);
 
   provider.answer({ text: '## Done\nasked four times' });
   t.match(await client.link.call(sessionCompress, { session_id, keep: 1 }), { status: 'compressed', removed: 5 });
@@ -140,7 +140,7 @@ t.test('prompts that arrive while a conversation is compressed wait, an interrup
   gate.resolve();
   t.match(await compressing, { status: 'compressed' });
   await client.next('message.complete', ({ payload }) => payload.text === 'later');
-  t.match(sent(provider), [/^\[Record/, /^ask 3/, /^answer 3/, 'hello?']);
+  t.match(sent(provider), [/^\[Summary/, /^ask 3/, /^answer 3/, 'hello?']);
 });
 
 t.test('SIGKILL while a conversation is compressed leaves it as it was; the phase has its end, what waited is answered', async (t) => {
@@ -189,7 +189,7 @@ t.test('a turn over the threshold compresses by itself and keeps the request it 
   t.same(phases(client), ['start', 'end']);
   t.match(sent(provider).at(-1), /^ask 4/);
   t.match(
-    sent(provider).find((text) => text.startsWith('[Record')),
+    sent(provider).find((text) => text.startsWith('[Summary')),
     /three asked/,
   );
   t.notOk(sent(provider).some((text) => text.startsWith('ask 2')));
