@@ -396,6 +396,8 @@ export const limits = {
     exportMaxChars: 10_000_000,
     /** Messages and characters of one imported session. */
     importRowsMax: 100_000,
+    /** Rows in the first picture of a session; older ones are paged. 1,000 need 50 ms from the call to the drawn frame on a busy machine. */
+    snapshotRowsMax: 400,
     /** Contract of session.title. */
     titleMaxChars: 200,
     /** Candidates named when the beginning of an id fits several sessions. */
