@@ -363,7 +363,7 @@ export const limits = {
     snippetMaxChars: 200,
     /** Messages looked at for one answer, and the time for it: what is newest is found first. */
     candidatesMax: 2_000,
-    budgetMs: 35,
+    budgetMs: 25,
     /** Messages indexed in one transaction, and the time before the thread looks for questions again. */
     batchMax: 500,
     sliceMs: 25,
