@@ -226,7 +226,7 @@ t.test('a list of sessions counts nothing: its plan reads the index, kept counts
         ),
       );
     return real(sql);
-  }) as typeof store.db.prepare;
+  }) as never;
   store.listSessions({ limit: 50 });
   const text = plans.join('\n');
   t.match(text, /USING (?:COVERING )?INDEX sessions_listed \(hidden=\? AND archived=\?\)/);
