@@ -363,7 +363,7 @@ export const limits = {
     snippetMaxChars: 200,
     /** Messages looked at for one answer, and the time for it: what is newest is found first. */
     candidatesMax: 2_000,
-    budgetMs: 35,
+    budgetMs: 25,
     /** Messages indexed in one transaction, and the time before the thread looks for questions again. */
     batchMax: 500,
     sliceMs: 25,
@@ -396,6 +396,8 @@ export const limits = {
     exportMaxChars: 10_000_000,
     /** Messages and characters of one imported session. */
     importRowsMax: 100_000,
+    /** Rows in the first picture of a session; older ones are paged. 1,000 need 50 ms from the call to the drawn frame on a busy machine. */
+    snapshotRowsMax: 400,
     /** Contract of session.title. */
     titleMaxChars: 200,
     /** Candidates named when the beginning of an id fits several sessions. */

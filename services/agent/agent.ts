@@ -3,6 +3,7 @@
  * `turn.run` to other workers. What a crash left behind is in order before the socket listens.
  */
 import { join } from 'node:path';
+import { isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
@@ -63,12 +64,10 @@ export function buildAgent(context: WorkerContext): SessionParts {
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
 export async function startAgent(context: WorkerContext): Promise<WorkerService> {
-  const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
-  const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk, search, skills } = parts;
+  const { parts, cut } = inOrder(context);
+  const { store, events, turns, desk, search, skills } = parts;
 
-  const cut = recover({ store, transcripts, events, log });
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
   await loadModel(context, desk);
@@ -98,6 +97,19 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
       lock[Symbol.dispose]();
     },
   };
+}
+
+/** Built, and what a crash left is in order. A damaged page that shows only here is dealt with like one at the door. */
+function inOrder(context: WorkerContext): { parts: SessionParts; cut: number } {
+  const parts = buildAgent(context);
+  try {
+    return { parts, cut: recover({ ...parts, log: context.log }) };
+  } catch (thrown) {
+    parts.store.close();
+    if (!isAgentError(thrown) || thrown.code !== 'STORE_CORRUPT') throw thrown;
+  }
+  const again = buildAgent(context);
+  return { parts: again, cut: recover({ ...again, log: context.log }) };
 }
 
 /** What is too old to be asked for goes; a store that refuses it now is asked again tomorrow. */

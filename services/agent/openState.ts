@@ -3,7 +3,7 @@
  * recovered when that is quick, else set aside for `agent sessions recover` and begun anew. The damaged
  * file is always kept.
  */
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { isAgentError, messageOf, type AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
@@ -42,8 +42,15 @@ export function openState(context: Pick<WorkerContext, 'paths' | 'log' | 'report
 
   function afterDamage(): Store {
     facts = mend(context, path);
-    rmSync(markOf(path), { force: true });
-    return new Store(path);
+    try {
+      const made = new Store(path);
+      rmSync(markOf(path), { force: true });
+      return made;
+    } catch (thrown) {
+      // No room even for an empty store: the damaged one is tried again when there is.
+      if (facts.store === 'begun anew' && facts.store_kept !== null) putBack(facts.store_kept, path);
+      throw thrown;
+    }
   }
 }
 
@@ -91,6 +98,13 @@ function recovered(path: string): Recovery {
   const from = damagedSource(path);
   if (!marked && statSync(from).size > limits.sessions.recoverBootMaxBytes) throw new Error('it is too large to be recovered at start');
   return copyReadable({ from, to: `${path}.recovered`, finish: finishState, maxMs: limits.sessions.recoverBootMs });
+}
+
+function putBack(kept: string, path: string): void {
+  for (const suffix of ['', '-wal', '-shm']) {
+    rmSync(path + suffix, { force: true });
+    if (existsSync(kept + suffix)) renameSync(kept + suffix, path + suffix);
+  }
 }
 
 function lossOf({ tables, complete }: Recovery): string | null {

@@ -121,7 +121,9 @@ export class Search implements SessionSearch, Disposable {
     const answer = deferred<ThreadAnswer>();
     this.#asked.set(id, answer);
     clearTimeout(this.#linger);
-    thread.postMessage({ id, ...work } as ThreadRequest);
+    const request: ThreadRequest = { id, ...work };
+    // eslint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    thread.postMessage(request);
     try {
       return await (ms === 0 ? answer.promise : within(answer.promise, { ms, what: 'the search' }));
     } finally {

@@ -5,7 +5,7 @@
  * yet closed. Opens state.db read-only. Not in the worker's main thread: see searchThread.ts.
  */
 import { rmSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { openReadOnly, openStore, type Db, type Schema } from '../../state/db/open.ts';
@@ -138,7 +138,7 @@ export class SearchDb {
   step(): boolean {
     const endAt = performance.now() + limits.search.sliceMs;
     do {
-      if (this.#batch() === 0) return this.#tidy();
+      if (this.#batch() === 0) return true;
     } while (performance.now() < endAt);
     return false;
   }
@@ -176,13 +176,13 @@ export class SearchDb {
     });
   }
 
-  /** When all is in: small segments are merged a little at a time, so that questions stay fast. */
-  #tidy(): boolean {
+  /** When all is in: small segments are merged a little at a time, so that questions stay fast. Answers whether that is done. */
+  tidy(): boolean {
     if (this.#merged) return true;
     const before = this.#changes();
-    for (const table of ['words', 'parts']) this.#search(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', 200)`).run();
+    for (const table of ['words', 'parts']) this.#search(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', 50)`).run();
     this.#merged = this.#changes() - before < 4;
-    return true;
+    return this.#merged;
   }
 
   #changes(): number {

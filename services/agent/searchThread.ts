@@ -70,7 +70,7 @@ function build(): void {
 
 function slice(): void {
   try {
-    if (!db.step()) return void setImmediate(slice);
+    if (!db.step() || !db.tidy()) return void setImmediate(slice);
     building = false;
     for (const id of untilDone.splice(0)) reply(id, [], true);
   } catch (thrown) {

@@ -78,7 +78,7 @@ export function snapshotOf(parts: SessionParts, session: SessionRecord): Snapsho
   const working = turns.isRunning(session.id);
   return {
     session_id: session.id,
-    messages: recentMessages(transcripts, session.id),
+    messages: recentMessages(transcripts, session.id, { limit: limits.sessions.snapshotRowsMax }),
     status: working ? 'working' : 'idle',
     inflight: turns.inflight(session.id),
     queued: transcripts.queued(session.id).map(({ id, content }) => ({ id, text: content })),

@@ -86,9 +86,14 @@ export class Store {
   constructor(path: string) {
     this.path = path;
     this.db = openStore(path, stateSchema);
-    this.run("INSERT OR IGNORE INTO state_meta (key, value) VALUES ('epoch', ?)", hexId(16));
-    this.#countOnce();
-    this.epoch = this.one<{ value: string }>("SELECT value FROM state_meta WHERE key = 'epoch'")!.value;
+    try {
+      this.run("INSERT OR IGNORE INTO state_meta (key, value) VALUES ('epoch', ?)", hexId(16));
+      this.#countOnce();
+      this.epoch = this.one<{ value: string }>("SELECT value FROM state_meta WHERE key = 'epoch'")!.value;
+    } catch (thrown) {
+      this.db.close();
+      throw thrown;
+    }
   }
 
   // --- the door to SQLite: prepared once, errors translated ---

@@ -96,7 +96,21 @@ t.test('a bad page that is met while it runs: that turn fails by name, others go
     facts: { store: 'recovered', store_lost: /messages: \d+ of \d+ rows|messages: an unknown number/ },
   });
   t.equal((await client.link.call(sessionHistory, { session_id: home.session, limit: 100 })).messages.length, 6);
-  t.equal((await client.link.call(sessionResume, { session_id: 'ses_bad' })).messages.length, 1_000);
+  t.equal((await client.link.call(sessionResume, { session_id: 'ses_bad' })).messages.length, 400);
+});
+
+t.test('a bad page that is met only while a start puts things in order keeps it from nothing either', async (t) => {
+  using home = await usedHome(2);
+  const db = new Database(home.stateDb);
+  db.exec("INSERT INTO sessions (id, source, last_active) VALUES ('ses_big', 'cli', 1)");
+  db.prepare("INSERT INTO messages (session_id, position, role, content) VALUES ('ses_big', 1, 'user', ?)").run('y'.repeat(9 * 2 ** 20));
+  const { pageno } = db.prepare("SELECT pageno FROM dbstat WHERE name = 'turns_running'").get() as { pageno: number };
+  db.close();
+  overwrite(home.stateDb, (pageno - 1) * PAGE, PAGE);
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  t.match(await client.link.call(report, {}), { facts: { store: 'recovered' } });
+  t.equal((await client.link.call(sessionHistory, { session_id: home.session })).messages.length, 4);
 });
 
 t.test('a search.db that is damaged, missing or of another version is built anew while conversations go on', async (t) => {

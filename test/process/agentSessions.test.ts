@@ -112,7 +112,7 @@ t.test('a branch has the same beginning of every prompt, the rows up to the poin
   const whole = await client.link.call(sessionBranch, { session_id: id });
   t.match(whole, { title: 'Garden #2', parent_session_id: id, message_count: 10 });
   const shown = async (session_id: string) =>
-    (await client.link.call(sessionHistory, { session_id })).messages.map(({ id: _, ...message }) => message);
+    (await client.link.call(sessionHistory, { session_id })).messages.map(({ id: _id, ...message }) => message);
   t.same(await shown(whole.session_id), await shown(id), 'errors, durations and failed tools included');
   const db = new Database(home.stateDb, { readonly: true });
   const pinned = (session: string) => db.prepare('SELECT system_prompt, tool_names FROM sessions WHERE id = ?').get(session);
@@ -150,8 +150,8 @@ t.test('an export comes back the same: skipped where it is, a new id where anoth
   await client.link.call(sessionDelete, { session_id: id });
   t.same(await take(document), { imported_ids: [id], skipped_ids: [], errors: [] });
   t.same(
-    await client.link.call(sessionExport, { session_id: id }).then(({ messages }) => messages.map(({ id: _, ...rest }) => rest)),
-    document.messages.map(({ id: _, ...rest }) => rest),
+    await client.link.call(sessionExport, { session_id: id }).then(({ messages }) => messages.map(({ id: _id, ...rest }) => rest)),
+    document.messages.map(({ id: _id, ...rest }) => rest),
   );
   t.match((await client.turn(id, 'say: 1 word')).complete, { status: 'complete' }, 'and it goes on');
   const outcome = await take({ format: 'other' }, { ...document, session: { ...document.session, id: '../../etc' } }, 7);
@@ -260,9 +260,9 @@ t.test('the snapshot of a very long session has only the newest rows that fit', 
   })();
   db.close();
   const { messages } = await client.link.call(sessionResume, { session_id: id });
-  t.equal(messages.length, limits.turn.historyRowsMax);
+  t.equal(messages.length, limits.sessions.snapshotRowsMax);
   t.equal(messages.at(-1)!.content, 'row 10000');
   t.match((await client.link.call(sessionHistory, { session_id: id, before_id: messages[0]!.id, limit: 1 })).messages, [
-    { content: `row ${10_000 - limits.turn.historyRowsMax}` },
+    { content: `row ${10_000 - limits.sessions.snapshotRowsMax}` },
   ]);
 });

@@ -1,5 +1,7 @@
 /** Damage as it happens to files: pages written over, files cut short, files of something else; and what is left of them. */
+import { execFileSync } from 'node:child_process';
 import {
+  mkdirSync,
   existsSync,
   linkSync,
   openSync,
@@ -13,6 +15,8 @@ import {
 } from 'node:fs';
 import Database from 'better-sqlite3';
 import t from 'tap';
+import { createLogger } from '../../base/log.ts';
+import { openState } from '../../services/agent/openState.ts';
 import { Store } from '../../services/agent/store.ts';
 import { asideName, copyReadable, damagedSource, finishState, putInPlace } from '../../state/db/recover.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
@@ -135,4 +139,53 @@ t.test('a recovery that takes too long stops and leaves nothing behind', async (
     readdirSync(home.root).filter((file) => file.startsWith('state.db')),
     ['state.db'],
   );
+});
+
+/** A small file system of its own for the home's store. */
+function onTmpfs(home: TestHome, sizeKib: number): { path: string; fill(): void; empty(): void; readOnly(): void } & Disposable {
+  const dir = `${home.root}/small`;
+  mkdirSync(dir);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', dir]);
+  return {
+    path: `${dir}/state.db`,
+    fill: () => void execFileSync('sh', ['-c', `dd if=/dev/zero of=${dir}/filler bs=1k 2>/dev/null || true`]),
+    empty: () => execFileSync('rm', [`${dir}/filler`]),
+    readOnly: () => execFileSync('mount', ['-o', 'remount,ro', dir]),
+    [Symbol.dispose]: () => void execFileSync('umount', ['-l', dir]),
+  };
+}
+
+const mounts = { skip: process.getuid?.() !== 0 && 'needs root to mount a tiny tmpfs' };
+const context = (stateDb: string) => ({
+  paths: { stateDb },
+  log: createLogger({ sink: { write() {}, close() {} }, component: 'agent' }),
+  reportFacts() {},
+});
+const open = (path: string) => openState(context(path) as unknown as Parameters<typeof openState>[0]);
+
+t.test('a damaged store on a full disk is left as it is, and recovered when there is room', mounts, async (t) => {
+  using home = testHome();
+  const path = filled(home);
+  using small = onTmpfs(home, 40_000);
+  execFileSync('cp', [path, small.path]);
+  overwrite(small.path, 0, PAGE);
+  small.fill();
+  t.throws(() => copyReadable({ from: small.path, to: `${small.path}.recovered` }), { code: 'DISK_FULL', fix: /free some disk space/ });
+  t.throws(() => open(small.path), { code: 'DISK_FULL' });
+  t.equal(statSync(small.path).size, statSync(path).size, 'the damaged file stands where it stood');
+  small.empty();
+  const { store, facts } = open(small.path);
+  t.match(facts(), { store: 'recovered', store_lost: null });
+  t.equal(store.one<{ n: number }>('SELECT count(*) AS n FROM messages')!.n, SESSIONS * MESSAGES);
+  store.close();
+});
+
+t.test('a store that cannot be written says so and is not taken for a damaged one', mounts, async (t) => {
+  using home = testHome();
+  const path = filled(home);
+  using small = onTmpfs(home, 40_000);
+  execFileSync('cp', [path, small.path]);
+  small.readOnly();
+  t.throws(() => open(small.path), { code: 'HOME_UNUSABLE', fix: /permissions/ });
+  t.equal(statSync(small.path).size, statSync(path).size);
 });
