@@ -8,5 +8,11 @@ import { settingMethods } from './methods/settings.ts';
 import type { SessionParts } from './sessions.ts';
 
 export function rpcHandlers(parts: SessionParts): Handler[] {
-  return [...sessionMethods(parts), ...manySessionMethods(parts), ...promptMethods(parts), ...settingMethods(parts), ...contextMethods(parts)];
+  return [
+    ...sessionMethods(parts),
+    ...manySessionMethods(parts),
+    ...promptMethods(parts),
+    ...settingMethods(parts),
+    ...contextMethods(parts),
+  ];
 }

@@ -265,8 +265,8 @@ export class Store {
     this.run('UPDATE sessions SET cwd = ? WHERE id = ?', cwd, id);
   }
 
-  /** `layout`: JSON, where its parts stand. */
-  pinSystemPrompt(id: string, prompt: string, layout: string): void {
+  /** `layout`: JSON, where its parts stand; null = unknown. */
+  pinSystemPrompt(id: string, prompt: string, layout: string | null = null): void {
     this.run('UPDATE sessions SET system_prompt = ?, prompt_layout = ? WHERE id = ?', prompt, layout, id);
   }
 

@@ -120,7 +120,7 @@ t.test('what the provider refuses for good is not asked again, and the message s
   const table = [
     {
       answer: { status: 400, body: { error: { message: 'maximum context length', code: 'context_length_exceeded' } } },
-      want: { code: 'CONTEXT_EXHAUSTED' },
+      want: { code: 'CONTEXT_OVERFLOW', message: /box \(tiny-1\): it answered 400: maximum context length/ },
     },
     { answer: { status: 401 }, want: { code: 'PROVIDER_FAILED', fix: 'check the key in BOX_KEY' } },
     { answer: { status: 404 }, want: { code: 'PROVIDER_FAILED', fix: /model\.default and base_url/ } },
