@@ -59,6 +59,7 @@ export const commandTable: readonly TableEntry[] = [
   { name: 'resume', hot: true, group: 'Automation', summary: 'let automation go on', load: () => import('./commands/resume.ts') },
   { name: 'config', group: 'Setup', summary: 'read and change config.yaml', load: () => import('./commands/config.ts') },
   { name: 'model', group: 'Setup', summary: 'choose the model that answers', load: () => import('./commands/model.ts') },
+  { name: 'tools', group: 'Setup', summary: 'list tools, switch toolsets on and off', load: () => import('./commands/tools.ts') },
   { name: 'mcp', group: 'Setup', summary: 'connect tool servers (MCP)', load: () => import('./commands/mcp.ts') },
   { name: 'completion', group: 'Setup', summary: 'print the completion script of a shell', load: () => import('./commands/completion.ts') },
 ];

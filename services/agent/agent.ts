@@ -42,7 +42,12 @@ export function buildAgent(context: WorkerContext): SessionParts {
   const desk = createModelDesk(context, {
     onSwitch: (sessionId, provider, model) => void followPortal({ context, store, events, desk }, { sessionId, provider, model }),
   });
-  const toolbox = createToolbox(context, processGroups(store), search);
+  const toolbox = createToolbox(context, {
+    groups: processGroups(store),
+    search,
+    epoch: store.epoch,
+    parts: () => ({ context, store, transcripts, events, turns }),
+  });
   const turns = new Turns({
     context,
     store,
@@ -52,7 +57,7 @@ export function buildAgent(context: WorkerContext): SessionParts {
     toolbox,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  return { context, store, storeFacts, transcripts, events, turns, desk, search };
+  return { context, store, storeFacts, transcripts, events, turns, desk, search, toolbox };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -60,11 +65,13 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk, search } = parts;
+  const { store, transcripts, events, turns, desk, search, toolbox } = parts;
 
   const cut = recover({ store, transcripts, events, log });
+  toolbox.abandonChildren();
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
+  toolbox.warm();
   await loadModel(context, desk);
 
   const ready = {
@@ -86,6 +93,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
+      await toolbox[Symbol.asyncDispose]();
       await search.close();
       store.close();
       lock[Symbol.dispose]();

@@ -4,8 +4,9 @@ import { manySessionMethods } from './methods/manySessions.ts';
 import { promptMethods } from './methods/prompts.ts';
 import { sessionMethods } from './methods/sessions.ts';
 import { settingMethods } from './methods/settings.ts';
+import { toolMethods } from './methods/tools.ts';
 import type { SessionParts } from './sessions.ts';
 
 export function rpcHandlers(parts: SessionParts): Handler[] {
-  return [...sessionMethods(parts), ...manySessionMethods(parts), ...promptMethods(parts), ...settingMethods(parts)];
+  return [...sessionMethods(parts), ...manySessionMethods(parts), ...promptMethods(parts), ...settingMethods(parts), ...toolMethods(parts)];
 }
