@@ -98,6 +98,15 @@ export const errorTable = {
   },
   SEARCH_FAILED: { rpc: 4331, retry: true, means: 'The search index could not answer; conversations go on without it.' },
   SKILL_UNREACHABLE: { rpc: 4320, retry: true, means: 'The files of an upstream skill could not be fetched, and no copy is kept.' },
+  FILE_FAILED: { rpc: 4350, retry: false, means: 'A tool could not read or write a file; the message names it and the reason.' },
+  WEB_REFUSED: {
+    rpc: 4351,
+    retry: false,
+    means: 'The address is not one of the public web; `web.allow_hosts` in config.yaml opens a host.',
+  },
+  WEB_FAILED: { rpc: 4352, retry: true, means: 'A web page or the search service could not be reached or answered with an error.' },
+  UNKNOWN_PROCESS: { rpc: 4353, retry: false, means: 'No background command of the terminal tool has that id.' },
+  TOO_MANY_PROCESSES: { rpc: 4354, retry: true, means: 'As many background commands run as a session, or the worker, allows.' },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },

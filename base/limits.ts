@@ -3,6 +3,8 @@
  * Times are milliseconds, sizes are bytes, unless the name says otherwise.
  */
 
+import { toolLimits } from './toolLimits.ts';
+
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
@@ -333,23 +335,8 @@ export const limits = {
     /** A file that no message names stays this long: its prompt may be on the way into the store. */
     orphanMs: 3_600_000,
   },
-  tools: {
-    /** Reference, Conflicts: 120 s or 300 s; the shorter, since the model may ask for more. */
-    terminalMs: 120_000,
-    /** The longest a command may ask for: the guard of 420 s must not fire first. */
-    terminalMaxMs: 410_000,
-    /** From SIGTERM to SIGKILL of a command's group: an interrupt must feel immediate. */
-    terminalTermMs: 300,
-    /** What is left of a command's group after its shell ended gets this long to flush its output. */
-    terminalFlushMs: 250,
-    /** Lines of a file given at once, and the largest file that is looked into. */
-    readLinesMax: 2_000,
-    readLineMaxChars: 2_000,
-    readFileMaxBytes: 64 * MiB,
-    /** Reference, Memory: characters of MEMORY.md and USER.md. */
-    memoryMaxChars: 2_200,
-    userMaxChars: 1_375,
-  },
+  /** base/toolLimits.ts: one file would be too long to read. */
+  tools: toolLimits,
   search: {
     /** Indexed of one message: its text, and the arguments of its tool calls. A log of megabytes is found by its beginning. */
     textMaxChars: 20_000,

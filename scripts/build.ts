@@ -122,13 +122,16 @@ function staticImports(files: string[]): Set<string> {
   return found;
 }
 
-/** One entry per process: the command, the supervisor, the sweep after a stop, each worker. */
+/** One entry per process or thread: the command, the supervisor, the sweep after a stop, each worker, heavy work of tools. */
 function entries(): Record<string, string> {
   const workers = readdirSync(join(root, 'services'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && existsSync(join(root, 'services', entry.name, 'main.ts')))
     .map((entry) => `services/${entry.name}/main`);
   return Object.fromEntries(
-    ['bin/main', 'bin/agentd', 'bin/sweep', 'services/agent/searchThread', ...workers].map((name) => [name, join(root, `${name}.ts`)]),
+    ['bin/main', 'bin/agentd', 'bin/sweep', 'services/agent/searchThread', 'services/agent/thread', ...workers].map((name) => [
+      name,
+      join(root, `${name}.ts`),
+    ]),
   );
 }
 

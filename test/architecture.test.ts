@@ -65,7 +65,7 @@ const exceptions: Record<string, readonly string[]> = {
 
 /** Starting processes is worth a second look: each of these ends what it starts, whole group included. */
 const starters = [
-  'agent/tools/terminal.ts',
+  'agent/tools/command.ts',
   'base/runCommand.ts',
   'bin/editConfig.ts',
   'bin/launch.ts',

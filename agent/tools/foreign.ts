@@ -1,17 +1,25 @@
-/** Tools of MCP servers as tools of a session: named `mcp__<server>__<tool>`, checked by their server. */
-import type { ForeignTools, ToolSpec } from '../ports.ts';
+/** Tools of MCP servers as tools of a session: named `mcp__<server>__<tool>`, their arguments checked before they travel. */
+import type { ForeignTools, ToolResult, ToolSpec } from '../ports.ts';
+import type { ArgumentCheck } from './argumentCheck.ts';
 import type { Tool } from './registry.ts';
 
-export const foreignToolset = (server: string): string => `mcp-${server}`;
+const PREFIX = 'mcp-';
 
-export function foreignTool(spec: ToolSpec & { server: string }, foreign: ForeignTools): Tool {
+export const foreignToolset = (server: string): string => `${PREFIX}${server}`;
+export const isForeignToolset = (toolset: string): boolean => toolset.startsWith(PREFIX);
+export const serverOf = (toolset: string): string => toolset.slice(PREFIX.length);
+
+export function foreignTool(spec: ToolSpec & { server: string }, foreign: ForeignTools, check?: ArgumentCheck): Tool {
   const { name, description, parameters, server } = spec;
   return {
     name,
     description,
     parameters,
     toolset: foreignToolset(server),
-    run: (args, { signal }) => foreign.call(name, args, signal),
+    async run(args, { signal }): Promise<ToolResult> {
+      const wrong = await check?.(name, parameters, args);
+      return wrong === undefined ? foreign.call(name, args, signal) : { text: wrong, isError: true };
+    },
   };
 }
 

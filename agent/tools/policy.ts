@@ -1,7 +1,9 @@
 /**
  * Who may use which toolset, as one pure function of surface, configuration and model. Nothing else
- * decides this. Order: what the surface gets, then what approvals allow, then `agent.disabled_toolsets`.
+ * decides this. Order: what the surface gets, what was chosen for the session, what approvals allow, and
+ * `agent.disabled_toolsets` last.
  */
+import { isForeignToolset } from './foreign.ts';
 import type { Tool } from './registry.ts';
 
 export interface PolicyInput {
@@ -19,6 +21,12 @@ export interface PolicyInput {
   approvals?: 'manual' | 'off' | undefined;
   /** `memory.write_approval`. */
   memoryApproval?: boolean | undefined;
+  /** `sessions.toolset_choices`: what was switched on or off for this session; `*` stands for all others. */
+  choices?: Readonly<Record<string, boolean>> | undefined;
+  /** The session runs without tools of MCP servers. */
+  safeMode?: boolean | undefined;
+  /** The session belongs to a chat, which may always be written to. */
+  hasOrigin?: boolean | undefined;
 }
 
 export interface Verdict {
@@ -28,7 +36,7 @@ export interface Verdict {
 }
 
 /** Toolsets that reach the host itself. */
-const HOST_TOOLSETS: ReadonlySet<string> = new Set(['terminal', 'file']);
+const HOST_TOOLSETS: ReadonlySet<string> = new Set(['terminal', 'file', 'code_execution']);
 /** Surfaces where somebody other than the owner, or nobody, is at the keyboard. */
 const UNATTENDED: ReadonlySet<string> = new Set(['gateway', 'scheduled_task']);
 
@@ -44,7 +52,9 @@ export function decideTools(tools: readonly Tool[], input: PolicyInput): Verdict
 }
 
 function refusalOf(toolset: string, input: PolicyInput): string | undefined {
-  return surfaceRefusal(toolset, input) ?? approvalRefusal(toolset, input) ?? disabledRefusal(toolset, input);
+  return (
+    surfaceRefusal(toolset, input) ?? sessionRefusal(toolset, input) ?? approvalRefusal(toolset, input) ?? disabledRefusal(toolset, input)
+  );
 }
 
 function surfaceRefusal(toolset: string, input: PolicyInput): string | undefined {
@@ -53,20 +63,43 @@ function surfaceRefusal(toolset: string, input: PolicyInput): string | undefined
   const name = platformName(input);
   const listed = listedToolsets(name, input);
   if (listed === 'default') {
-    if (!UNATTENDED.has(input.surface) || !HOST_TOOLSETS.has(toolset)) return undefined;
+    if (!UNATTENDED.has(input.surface) || isOnUnattended(toolset, input)) return undefined;
     return `the ${toolset} toolset is off on ${name}; the owner allows it by listing it under platform_toolsets.${name} in config.yaml`;
   }
-  return listed.some((entry) => covers(entry, toolset)) ? undefined : `platform_toolsets.${name} in config.yaml does not list ${toolset}`;
+  if (listed.some((entry) => covers(entry, toolset, input))) return undefined;
+  // At the keyboard the owner chooses; in a chat anybody could.
+  if (!UNATTENDED.has(input.surface) && choiceOf(toolset, input) === true) return undefined;
+  return `platform_toolsets.${name} in config.yaml does not list ${toolset}`;
+}
+
+function isOnUnattended(toolset: string, { hasOrigin = false }: PolicyInput): boolean {
+  return toolset === 'messaging' ? hasOrigin : !HOST_TOOLSETS.has(toolset);
+}
+
+/** Where nobody reads along and messaging was not listed, only the chat itself may be written to. */
+export function messagesOriginOnly(input: Pick<PolicyInput, 'surface' | 'platform' | 'platformToolsets'>): boolean {
+  if (!UNATTENDED.has(input.surface)) return false;
+  const listed = listedToolsets(platformName(input), input);
+  return listed === 'default' || !listed.some((entry) => entry === 'messaging' || entry === 'agent-cli');
+}
+
+function sessionRefusal(toolset: string, input: PolicyInput): string | undefined {
+  if (input.safeMode && isForeignToolset(toolset)) return 'this session runs in safe mode, without tools of MCP servers';
+  return choiceOf(toolset, input) === false ? `the ${toolset} toolset is switched off for this session` : undefined;
+}
+
+function choiceOf(toolset: string, { choices }: PolicyInput): boolean | undefined {
+  return choices?.[toolset] ?? (isForeignToolset(toolset) ? choices?.mcp : undefined) ?? choices?.['*'];
 }
 
 /** The name under `platform_toolsets`: the chat platform, `cron` for scheduled jobs, otherwise the surface. */
-function platformName({ surface, platform }: PolicyInput): string {
+export function platformName({ surface, platform }: Pick<PolicyInput, 'surface' | 'platform'>): string {
   if (surface === 'gateway') return platform ?? 'gateway';
   return surface === 'scheduled_task' ? 'cron' : surface;
 }
 
 /** `default` when nothing is set or the entry is the platform's bare composite, which also takes in toolsets added later. */
-function listedToolsets(name: string, { platformToolsets }: PolicyInput): 'default' | readonly string[] {
+function listedToolsets(name: string, { platformToolsets }: Pick<PolicyInput, 'platformToolsets'>): 'default' | readonly string[] {
   const entry = platformToolsets?.[name];
   if (entry === undefined) return 'default';
   const list = typeof entry === 'string' ? [entry] : entry;
@@ -74,14 +107,16 @@ function listedToolsets(name: string, { platformToolsets }: PolicyInput): 'defau
 }
 
 /** `agent-cli` is everything, `agent-<platform>` everything that does not reach the host, `mcp` every MCP server. */
-function covers(entry: string, toolset: string): boolean {
+function covers(entry: string, toolset: string, input: PolicyInput): boolean {
   if (entry === toolset || entry === 'agent-cli') return true;
-  if (entry === 'mcp') return toolset.startsWith('mcp-');
-  return entry.startsWith('agent-') && !HOST_TOOLSETS.has(toolset);
+  if (entry === 'mcp') return isForeignToolset(toolset);
+  return entry.startsWith('agent-') && isOnUnattended(toolset, input);
 }
 
+const NEEDS_APPROVAL: ReadonlySet<string> = new Set(['terminal', 'code_execution']);
+
 function approvalRefusal(toolset: string, { scripted, approvals, memoryApproval }: PolicyInput): string | undefined {
-  if (toolset === 'terminal' && !scripted && approvals !== 'off') {
+  if (NEEDS_APPROVAL.has(toolset) && !scripted && approvals !== 'off') {
     return 'commands of a model need approval, and this version cannot ask for one yet; the owner lets the model run commands unasked with `agent config set approvals.mode off`';
   }
   if (toolset === 'memory' && memoryApproval) {
@@ -91,7 +126,7 @@ function approvalRefusal(toolset: string, { scripted, approvals, memoryApproval 
 }
 
 function disabledRefusal(toolset: string, { disabled = [] }: PolicyInput): string | undefined {
-  const named = disabled.find((entry) => entry === toolset || (entry === 'mcp' && toolset.startsWith('mcp-')));
+  const named = disabled.find((entry) => entry === toolset || (entry === 'mcp' && isForeignToolset(toolset)));
   return named ? `agent.disabled_toolsets in config.yaml names ${named}` : undefined;
 }
 

@@ -3,12 +3,11 @@
  * large to look into, and the files that hold the service's own secrets.
  */
 import { createReadStream, openSync, closeSync, fstatSync, readSync, realpathSync, constants } from 'node:fs';
-import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { absolutePath } from './filePath.ts';
 import { defineTool, type Tool } from './registry.ts';
 
 export interface ReadFileOptions {
@@ -23,9 +22,9 @@ export interface ReadFileOptions {
 const { readLinesMax, readLineMaxChars, readFileMaxBytes } = limits.tools;
 
 const Args = z.object({
-  path: z.string().min(1).describe('File to read; `~` and relative paths are resolved.'),
-  offset: z.number().int().min(1).optional().describe('First line, counted from 1.'),
-  limit: z.number().int().min(1).max(readLinesMax).optional().describe(`Number of lines, at most ${readLinesMax}.`),
+  path: z.string().min(1).describe('`~` and relative paths are resolved.'),
+  offset: z.number().int().min(1).optional().describe('First line, from 1.'),
+  limit: z.number().int().min(1).max(readLinesMax).optional().describe('Lines.'),
 });
 
 export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
@@ -34,8 +33,9 @@ export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
     toolset: 'file',
     description: 'Reads lines of a text file. Each line comes with its number.',
     args: Args,
+    parallel: true,
     async run({ path, offset = 1, limit = readLinesMax }, { signal }) {
-      const full = absolute(path, cwd);
+      const full = absolutePath(path, cwd);
       const sizeBytes = inspect(full, isSecret);
       const part = await readLines(full, { offset, limit, signal });
       return {
@@ -45,11 +45,6 @@ export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
       };
     },
   });
-}
-
-function absolute(path: string, cwd: string): string {
-  if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
-  return isAbsolute(path) ? path : resolve(cwd, path);
 }
 
 /** Size of a readable text file. Opened without blocking, so a FIFO cannot hold us. */

@@ -8,6 +8,7 @@ import { limits } from '../../base/limits.ts';
 import { errorResult } from '../turn.ts';
 import type { Danger, ToolCall, ToolResult, ToolRun, Tools, ToolSpec } from '../ports.ts';
 import { cutMiddle } from './outputCap.ts';
+import { SpilledText, type SpillFolder } from './spill.ts';
 
 export interface Tool extends ToolSpec {
   /** Group it is switched on and off with (`terminal`, `file`, `mcp-<server>`, …). */
@@ -27,22 +28,50 @@ interface Definition<T> {
   toolset: string;
   description: string;
   args: z.ZodType<T>;
+  guarded?: boolean;
+  parallel?: boolean;
+  danger?(args: T): Danger | undefined;
   run(args: T, run: ToolRun): Promise<ToolResult>;
 }
 
 /** A tool of our own: arguments checked by its schema before it runs. */
-export function defineTool<T>({ name, toolset, description, args: schema, run }: Definition<T>): Tool {
-  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
+export function defineTool<T>({ args: schema, run, danger, ...tool }: Definition<T>): Tool {
+  const parameters = jsonSchemaOf(schema);
+  const { name } = tool;
   return {
-    name,
-    toolset,
-    description,
+    ...tool,
     parameters,
+    ...(danger && {
+      danger(args: Record<string, unknown>) {
+        const parsed = schema.safeParse(args);
+        return parsed.success ? danger(parsed.data) : undefined;
+      },
+    }),
     async run(args, context) {
       const parsed = schema.safeParse(args);
       return parsed.success ? run(parsed.data, context) : badArguments(name, parsed.error, parameters);
     },
   };
+}
+
+/** Tools are made for each turn, their schemas once: 0.2 ms each (measured). */
+const jsonSchemas = new WeakMap<z.ZodType, Record<string, unknown>>();
+
+function jsonSchemaOf(schema: z.ZodType): Record<string, unknown> {
+  let known = jsonSchemas.get(schema);
+  if (!known) {
+    const { $schema: _, ...parameters } = z.toJSONSchema(schema, {
+      io: 'input',
+      override({ jsonSchema }) {
+        // The bound of every whole number says nothing and costs tokens in each prompt.
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        delete jsonSchema.maxLength;
+        delete jsonSchema.minLength;
+      },
+    }) as Record<string, unknown>;
+    jsonSchemas.set(schema, (known = parameters));
+  }
+  return known;
 }
 
 function badArguments(name: string, error: z.ZodError, parameters: Record<string, unknown>): ToolResult {
@@ -57,9 +86,13 @@ export interface SessionTools {
   refused: ReadonlyMap<string, string>;
   /** Called for names that are neither; answers undefined when it does not know either. */
   fallback?: (call: ToolCall) => ToolResult | undefined;
+  /** Where the whole of a result goes that is too long for the model. */
+  spill?: SpillFolder | undefined;
+  /** Told of arguments that were no JSON and could be mended. */
+  onRepair?: ((call: ToolCall) => void) | undefined;
 }
 
-export function createTools({ allowed, refused, fallback }: SessionTools): Tools {
+export function createTools({ allowed, refused, fallback, spill, onRepair }: SessionTools): Tools {
   const byName = new Map(allowed.map((tool) => [tool.name, tool]));
   return {
     specs: allowed.map(({ name, description, parameters }) => ({ name, description, parameters })),
@@ -68,16 +101,46 @@ export function createTools({ allowed, refused, fallback }: SessionTools): Tools
     async run(call, run) {
       const tool = byName.get(call.name);
       if (!tool) return fallback?.(call) ?? errorResult(missing(call.name, refused, [...byName.keys()]));
-      if (typeof call.args !== 'object' || call.args === null || Array.isArray(call.args)) {
+      const args = isObject(call.args) ? call.args : await mended(call, onRepair);
+      if (!args) {
         return {
-          text: `Wrong arguments for ${call.name}: not a JSON object: ${cutMiddle(String(JSON.stringify(call.args)), 200)}`,
+          text: `Wrong arguments for ${call.name}: not a JSON object: ${cutMiddle(String(JSON.stringify(call.args)), 200)}. It takes ${JSON.stringify(tool.parameters.properties ?? {})}.`,
           isError: true,
         };
       }
-      const result = await tool.run(call.args as Record<string, unknown>, run);
-      return { ...result, text: cutMiddle(result.text, limits.turn.toolOutputMaxChars) };
+      const result = await tool.run(args, run);
+      return { ...result, text: bounded(result.text, call.name, spill) };
     },
   };
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Arguments that came as text: models forget a bracket or a quote now and then. Undefined when nothing sensible comes of it. */
+async function mended(call: ToolCall, onRepair: SessionTools['onRepair']): Promise<Record<string, unknown> | undefined> {
+  if (typeof call.args !== 'string') return undefined;
+  // Some models send nothing where there is nothing to say.
+  if (call.args.trim() === '') return {};
+  // Prose would become a string; what is to be mended begins as an object.
+  if (!/^\s*(?:```(?:json)?\s*)?\{/.test(call.args)) return undefined;
+  const { jsonrepair } = await import('jsonrepair');
+  try {
+    const value: unknown = JSON.parse(jsonrepair(call.args));
+    if (!isObject(value)) return undefined;
+    onRepair?.(call);
+    return value;
+  } catch {
+    return undefined;
+  }
+}
+
+function bounded(text: string, name: string, spill: SpillFolder | undefined): string {
+  const max = limits.turn.toolOutputMaxChars;
+  if (text.length <= max) return text;
+  const spilled = new SpilledText(max - 1_000, name, spill);
+  spilled.push(text);
+  spilled.close();
+  return [spilled.toString(), spilled.note].filter(Boolean).join('\n');
 }
 
 function missing(name: string, refused: ReadonlyMap<string, string>, known: string[]): AgentError {

@@ -46,7 +46,14 @@ export function buildAgent(context: WorkerContext): SessionParts {
     onSwitch: (sessionId, provider, model) => void followPortal({ context, store, events, desk }, { sessionId, provider, model }),
   });
   const skills = createSkillDesk(context);
-  const toolbox = createToolbox(context, processGroups(store), { search, tools: skills.tools, hint: createDirectoryHints() });
+  const toolbox = createToolbox(context, {
+    groups: processGroups(store),
+    search,
+    tools: skills.tools,
+    hint: createDirectoryHints(),
+    epoch: store.epoch,
+    parts: () => ({ context, store, transcripts, events, turns }),
+  });
   const contexts = createContextDesk({ context, transcripts, desk, toolbox, skills });
   const turns = new Turns({
     context,
@@ -59,17 +66,18 @@ export function buildAgent(context: WorkerContext): SessionParts {
     skills,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  return { context, store, storeFacts, transcripts, events, turns, desk, search, contexts, skills };
+  return { context, store, storeFacts, transcripts, events, turns, desk, search, toolbox, contexts, skills };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
 export async function startAgent(context: WorkerContext): Promise<WorkerService> {
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const { parts, cut } = inOrder(context);
-  const { store, events, turns, desk, search, skills } = parts;
-
+  const { store, events, turns, desk, search, toolbox, skills } = parts;
+  toolbox.abandonChildren();
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
+  toolbox.warm();
   await loadModel(context, desk);
 
   const ready = {
@@ -92,6 +100,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
+      await toolbox[Symbol.asyncDispose]();
       await search.close();
       store.close();
       lock[Symbol.dispose]();

@@ -68,7 +68,7 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
     transcript: transcriptOf(parts, running, model.scripted),
     events: { emit: (type, payload) => emit(parts, running, type, payload) },
     signal,
-    iterationsMax: config.agent?.max_turns ?? limits.turn.iterationsMax,
+    iterationsMax: verdict.iterationsMax ?? config.agent?.max_turns ?? limits.turn.iterationsMax,
     reasoningEffort: desk.effort(running.session).asked ?? undefined,
     fast: desk.fast(running.session, isFirstTurn(parts.store, running.session.id)),
     cacheKey: running.session.id,

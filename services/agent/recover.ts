@@ -2,7 +2,7 @@
  * What a crash left behind, put in order before the socket listens: tools that still run are killed,
  * turns without an end are marked interrupted with the text they had, and nothing is run again.
  */
-import { killGroup } from '../../agent/tools/terminal.ts';
+import { killGroup } from '../../agent/tools/command.ts';
 import type { ProcessGroups, ToolCall } from '../../agent/ports.ts';
 import type { TurnEnd, TurnError } from '../../agent/turn.ts';
 import type { Logger } from '../../base/log.ts';
@@ -10,6 +10,7 @@ import { bootId, identityOf, groupAlive, startTimeOf } from '../../state/process
 import { settleCutPhases } from './compress.ts';
 import type { EventLog } from './events.ts';
 import type { Store } from './store.ts';
+import { killLeftTrees } from './tools/commandHost.ts';
 import type { MessageRecord, Transcripts, TurnRecord } from './transcripts.ts';
 import { totalsOf } from './usage.ts';
 
@@ -141,5 +142,7 @@ function killLeftTools({ store, log }: Parts): void {
       killGroup(pgid, 'SIGKILL');
     }
   }
+  const strays = killLeftTrees(store.epoch);
+  if (strays > 0) log.warn('processes that tools of the last worker had started still ran; they are killed', { count: strays });
   store.run('DELETE FROM tool_processes');
 }

@@ -5,6 +5,7 @@ import { contextMethods } from './methods/context.ts';
 import { promptMethods } from './methods/prompts.ts';
 import { sessionMethods } from './methods/sessions.ts';
 import { settingMethods } from './methods/settings.ts';
+import { toolMethods } from './methods/tools.ts';
 import type { SessionParts } from './sessions.ts';
 
 export function rpcHandlers(parts: SessionParts): Handler[] {
@@ -14,5 +15,6 @@ export function rpcHandlers(parts: SessionParts): Handler[] {
     ...promptMethods(parts),
     ...settingMethods(parts),
     ...contextMethods(parts),
+    ...toolMethods(parts),
   ];
 }

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
+import { Surface } from '../../ipc/contracts/agent.ts';
 import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { ContextDesk } from './context.ts';
@@ -13,6 +14,7 @@ import type { StoreFacts } from './openState.ts';
 import type { Search } from './search.ts';
 import type { SkillDesk } from './skills.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
+import type { Toolbox } from './toolbox.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
 import { sessionTotals } from './usage.ts';
@@ -29,6 +31,7 @@ export interface SessionParts {
   search: Search;
   contexts: ContextDesk;
   skills: SkillDesk;
+  toolbox: Toolbox;
 }
 
 /** Errors: UNKNOWN_SESSION. */
@@ -121,6 +124,12 @@ export function rowOf(summary: SessionSummary, { turns, desk }: Pick<SessionPart
     hidden: summary.hidden === 1,
     usage: sessionTotals(summary),
   };
+}
+
+/** A chat of the gateway keeps the rules of its platform, whoever types. */
+export function surfaceOf(session: SessionRecord): string {
+  if (session.platform !== null) return 'gateway';
+  return Surface.safeParse(session.source).success ? session.source : 'other';
 }
 
 /** Where commands and relative paths start when nobody says otherwise. */

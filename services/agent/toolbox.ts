@@ -3,29 +3,42 @@
  * of MCP servers. Which of them the session may use is agent/tools/policy.ts; in which order, the pin.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
-import { basename, join, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
+import { createArgumentCheck } from '../../agent/tools/argumentCheck.ts';
+import { BackgroundProcesses } from '../../agent/tools/background.ts';
 import { cronjobTool } from '../../agent/tools/cronjob.ts';
+import { delegateTaskTool } from '../../agent/tools/delegateTask.ts';
+import { executeCodeTool, findInterpreters } from '../../agent/tools/executeCode.ts';
+import type { FileHost } from '../../agent/tools/fileAccess.ts';
 import { foreignTool } from '../../agent/tools/foreign.ts';
 import { memoryTool } from '../../agent/tools/memory.ts';
-import { decideTools, pinnedOrder, type Verdict } from '../../agent/tools/policy.ts';
+import { patchTool } from '../../agent/tools/patch.ts';
+import { decideTools, messagesOriginOnly, pinnedOrder, type PolicyInput } from '../../agent/tools/policy.ts';
+import { processTool } from '../../agent/tools/process.ts';
 import { readFileTool } from '../../agent/tools/readFile.ts';
-import type { Tool } from '../../agent/tools/registry.ts';
+import type { SessionTools, Tool } from '../../agent/tools/registry.ts';
+import { searchFilesTool } from '../../agent/tools/searchFiles.ts';
+import { sendMessageTool } from '../../agent/tools/sendMessage.ts';
 import { sessionSearchTool } from '../../agent/tools/sessionSearch.ts';
 import { terminalTool } from '../../agent/tools/terminal.ts';
-import type { CronJobRow, CronJobs, ForeignTools, MemoryStore, ProcessGroups, SessionSearch, ToolSpec } from '../../agent/ports.ts';
-import { filterEnv } from '../../base/envFilter.ts';
-import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
+import { todoTool } from '../../agent/tools/todo.ts';
+import { webExtractTool } from '../../agent/tools/webExtract.ts';
+import { webSearchTool } from '../../agent/tools/webSearch.ts';
+import { writeFileTool } from '../../agent/tools/writeFile.ts';
+import type { Danger, MemoryStore, ProcessGroups, SessionSearch } from '../../agent/ports.ts';
+import { errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { within } from '../../base/time.ts';
-import { isTransport } from '../../ipc/client.ts';
-import { createJob, listJobs, removeJob, type Job } from '../../ipc/contracts/cron.ts';
-import { callTool, listTools } from '../../ipc/contracts/mcp.ts';
-import type { Method } from '../../ipc/method.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
-import { commonEnv } from '../manifest.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { SessionRecord } from './store.ts';
+import { blankSession } from './tools/blankSession.ts';
+import { commandHost } from './tools/commandHost.ts';
+import { CHILD_SOURCE, Delegations, type DelegateParts } from './tools/delegate.ts';
+import { createOffload } from './tools/offload.ts';
+import { cronJobs, mcpTools, messageSender } from './tools/peers.ts';
+import { planStore } from './tools/plan.ts';
+import { createWeb } from './tools/web.ts';
 
 export interface ToolboxRequest {
   session: SessionRecord;
@@ -34,52 +47,146 @@ export interface ToolboxRequest {
   signal: AbortSignal;
 }
 
-export interface Toolbox {
-  forTurn(request: ToolboxRequest): Promise<Verdict>;
-  memory: MemoryStore;
+export interface TurnTools extends SessionTools {
+  allowed: Tool[];
+  refused: Map<string, string>;
+  /** Model calls of one turn, where they are not those of the configuration. */
+  iterationsMax?: number | undefined;
 }
 
-/** What other rooms of the worker bring along. */
-export interface ToolboxGuests {
-  /** More tools of a session. */
+export interface Toolbox extends AsyncDisposable {
+  forTurn(request: ToolboxRequest): Promise<TurnTools>;
+  /** All that there are, with what the policy says of them. */
+  survey(request: ToolboxRequest): Promise<{ tools: Tool[]; refused: Map<string, string> }>;
+  memory: MemoryStore;
+  processes: BackgroundProcesses;
+  /** Prompts of children that waited when the last worker ended leave the line. */
+  abandonChildren(): void;
+  /** Makes what the first turn would otherwise wait for: 10 ms of schemas (measured). */
+  warm(): void;
+}
+
+export interface ToolboxParts {
+  groups: ProcessGroups;
+  search: SessionSearch;
+  /** More tools of a session: skills. */
   tools(session: SessionRecord): Tool[];
   /** Added to the result of a tool that looked at a path: AGENTS.md of a subdirectory. */
   hint(session: SessionRecord, path: string): string;
-  search: SessionSearch;
+  /** Of the store: marks what its tools start. */
+  epoch: string;
+  /** Asked for when the first turn runs: turns need the toolbox, and children of a tool need turns. */
+  parts(): DelegateParts;
 }
 
-export function createToolbox(context: WorkerContext, groups: ProcessGroups, guests: ToolboxGuests): Toolbox {
+export function createToolbox(context: WorkerContext, { groups, search, tools: guests, hint, epoch, parts }: ToolboxParts): Toolbox {
   const memory = memoryFiles(context.paths.memories);
   const jobs = cronJobs(context);
+  const sender = messageSender(context);
   const foreign = mcpTools(context);
-  const env = { ...filterEnv(process.env, commonEnv), TERM: 'dumb', PAGER: 'cat' };
+  const host = commandHost(context, groups, epoch);
+  const processes = new BackgroundProcesses(host);
+  const interpreters = findInterpreters(process.env.PATH ?? '');
+  const { codeRoot, built } = context.release;
+  const offload = createOffload(join(codeRoot, 'services', 'agent', `thread.${built ? 'js' : 'ts'}`));
+  const check = createArgumentCheck();
+  const delegations = new Delegations(parts, (sessionId) => processes.endSession(sessionId));
   const isSecret = secretFiles(context.home);
-  const own = (session: SessionRecord): Tool[] => [
-    terminalTool({ cwd: session.cwd, env, groups }),
-    readFileTool({ cwd: session.cwd, isSecret, hint: (path) => guests.hint(session, path) }),
-    memoryTool(memory),
-    cronjobTool(jobs, originOf(session)),
-    sessionSearchTool(guests.search, session.id),
-    ...guests.tools(session),
-  ];
+  const isStore = ownStores(context.home);
+
+  /** Every tool of the agent itself; a new one is a line here. */
+  const own = ({ session, surface }: Pick<ToolboxRequest, 'session' | 'surface'>, toolsets: () => string[]): Tool[] => {
+    const { config } = context.config();
+    const { id: sessionId, cwd, platform } = session;
+    const files: FileHost = {
+      cwd,
+      home: context.home.root,
+      isSecret,
+      isStore,
+      replace: (path, text, mode) => writeFileAtomic(path, text, { mode }),
+    };
+    const timeoutSeconds = config.terminal?.timeout_seconds;
+    const web = createWeb({ settings: config.web, secret: (name) => context.secrets().get(name) });
+    const origin = originOf(session);
+    const originOnly = messagesOriginOnly({ surface, platform: platform ?? undefined, platformToolsets: config.platform_toolsets });
+    const dangerOf: ((command: string) => Danger | undefined) | undefined = undefined;
+    return [
+      terminalTool({ cwd, host, timeoutSeconds, background: { processes, sessionId }, dangerOf }),
+      processTool({ processes, sessionId, dangerOf }),
+      readFileTool({ cwd, isSecret, hint: (path) => hint(session, path) }),
+      writeFileTool(files),
+      patchTool(files),
+      searchFilesTool({ cwd, offload, isSecret }),
+      ...(interpreters.size > 0 ? [executeCodeTool({ cwd, host, interpreters, timeoutSeconds, dangerOf })] : []),
+      ...(web.search ? [webSearchTool(web.search)] : []),
+      webExtractTool((url, signal) => web.fetch(url, signal), offload),
+      todoTool(planStore(parts().store, parts().events, sessionId)),
+      memoryTool(memory),
+      sessionSearchTool(search, sessionId),
+      ...guests(session),
+      ...(delegations.allows(session)
+        ? [
+            delegateTaskTool({
+              delegator: delegations.delegator({ session, surface, toolsets }),
+              parallel: config.delegation?.max_concurrent,
+            }),
+          ]
+        : []),
+      cronjobTool(jobs, origin),
+      sendMessageTool({ sender, sessionId, origin, originOnly }),
+    ];
+  };
+
+  const survey: Toolbox['survey'] = async (request) => {
+    const { session, surface, scripted, signal } = request;
+    const { config } = context.config();
+    const safeMode = session.safe_mode === 1;
+    const servers = safeMode ? [] : await foreign.list(signal);
+    let allowed: Tool[] = [];
+    const toolsets = () => [...new Set(allowed.map((tool) => tool.toolset))];
+    const tools = [...own(request, toolsets), ...servers.map((spec) => foreignTool(spec, foreign, check))];
+    const input: PolicyInput = {
+      surface,
+      platform: session.platform ?? undefined,
+      scripted,
+      disabled: config.agent?.disabled_toolsets,
+      platformToolsets: config.platform_toolsets,
+      approvals: config.approvals?.mode === 'off' ? 'off' : 'manual',
+      memoryApproval: config.memory?.write_approval === true,
+      choices: session.toolset_choices ? (JSON.parse(session.toolset_choices) as Record<string, boolean>) : undefined,
+      safeMode,
+      hasOrigin: originOf(session) !== null,
+    };
+    const verdict = decideTools(tools, input);
+    allowed = verdict.allowed;
+    return { tools, refused: verdict.refused };
+  };
+
   return {
     memory,
-    async forTurn({ session, surface, scripted, signal }) {
-      const { config } = context.config();
-      const servers = await foreign.list(signal);
-      const tools = [...own(session), ...servers.map((spec) => foreignTool(spec, foreign))];
-      const verdict = decideTools(tools, {
-        surface,
-        platform: session.platform ?? undefined,
-        scripted,
-        disabled: config.agent?.disabled_toolsets,
-        platformToolsets: config.platform_toolsets,
-        approvals: config.approvals?.mode === 'off' ? 'off' : 'manual',
-        memoryApproval: config.memory?.write_approval === true,
-      });
+    processes,
+    survey,
+    async forTurn(request) {
+      const { session } = request;
+      const { tools, refused } = await survey(request);
       const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
-      return { ...verdict, allowed: pinnedOrder(verdict.allowed, pinned) };
+      const allowed = pinnedOrder(
+        tools.filter((tool) => !refused.has(tool.name)),
+        pinned,
+      );
+      const { delegation } = context.config().config;
+      return {
+        allowed: delegations.watched(session, allowed),
+        refused,
+        spill: host.spill,
+        onRepair: ({ name }) =>
+          context.log.info('arguments of a tool were no JSON and could be mended', { session_id: session.id, tool: name }),
+        ...(session.source === CHILD_SOURCE ? { iterationsMax: delegation?.max_turns ?? limits.tools.delegateTurnsMax } : {}),
+      };
     },
+    warm: () => void own({ session: blankSession(context, '/'), surface: 'cli' }, () => []),
+    abandonChildren: () => delegations.abandonLeft(),
+    [Symbol.asyncDispose]: () => processes.close(),
   };
 }
 
@@ -89,13 +196,28 @@ export function originOf({ session_key }: Pick<SessionRecord, 'session_key'>): s
   return match ? `${match[1]}:${match[2]}` : null;
 }
 
+// --- files of the service ---
+
+const inside = (dir: string, path: string): boolean => path === dir || path.startsWith(dir + sep);
+
 /** Files below the home that hold secrets, of every profile. */
 function secretFiles(home: Home): (realPath: string) => boolean {
-  const inside = (dir: string, path: string) => path === dir || path.startsWith(dir + sep);
   return (path) =>
     (inside(home.root, path) && (['.env', 'auth.json'].includes(basename(path)) || path.split(sep).includes('mcp-tokens'))) ||
     path === home.run.token ||
+    path === home.run.dashboardToken ||
     inside(join(home.root, 'backups'), path);
+}
+
+const STORE = /\.(?:db|sqlite3)(?:-wal|-shm|-journal)?$|\.lock$|^gateway_state\.json$|^ESTOP$/;
+
+/** Files that one worker alone writes: databases, locks, sockets, the state of slots, logs. */
+function ownStores(home: Home): (realPath: string) => boolean {
+  const folders = [home.run.dir, join(home.root, 'run'), home.crash, home.logs];
+  return (path) =>
+    folders.some((dir) => inside(dir, path)) ||
+    (inside(home.root, path) && STORE.test(basename(path))) ||
+    (inside(home.root, path) && basename(dirname(path)) === 'logs');
 }
 
 // --- memory ---
@@ -114,73 +236,6 @@ function memoryFiles(dir: string): MemoryStore {
     write(target, text) {
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       writeFileAtomic(pathOf(target), text);
-    },
-  };
-}
-
-// --- cron worker ---
-
-function cronJobs(context: WorkerContext): CronJobs {
-  const cron = context.peer('cron');
-  const ask = <P, R, I>(method: Method<P, R, I>, params: I, signal: AbortSignal): Promise<R> =>
-    cron.call(method, params, { signal }).catch((thrown: unknown) => {
-      if (!isTransport(thrown)) throw thrown;
-      throw new AgentError('PEER_UNREACHABLE', 'the cron worker does not answer', {
-        cause: thrown,
-        fix: 'agent status shows why; agent start cron',
-      });
-    });
-  const row = ({ id, name, schedule, prompt, deliver, state, next_run_at }: Job): CronJobRow => ({
-    id,
-    name,
-    schedule: schedule.display,
-    prompt,
-    deliver,
-    state,
-    next_run_at,
-  });
-  return {
-    async create({ schedule, prompt, name, deliver, repeat }, signal) {
-      const { job } = await ask(createJob, { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}) }, signal);
-      return row(job);
-    },
-    list: async (signal) => (await ask(listJobs, {}, signal)).jobs.map(row),
-    remove: async (id, signal) => row((await ask(removeJob, { job_id: id }, signal)).job),
-  };
-}
-
-// --- MCP broker ---
-
-/** Asked only when servers are configured, so that the broker is not started for nothing; a turn never fails over it. */
-function mcpTools(context: WorkerContext): ForeignTools {
-  const profile = context.profile;
-  type Specs = (ToolSpec & { server: string })[];
-  let asking: Promise<Specs> | undefined;
-  let patienceMs: number = limits.turn.mcpListMs;
-
-  const ask = async (): Promise<Specs> => {
-    const { tools } = await context.peer('mcp').call(listTools, { profile });
-    return tools.map(({ name, server, description, input_schema }) => ({ name, server, description, parameters: input_schema }));
-  };
-  return {
-    async list(signal) {
-      if (Object.keys(context.config().config.mcp_servers ?? {}).length === 0) return [];
-      asking ??= ask().finally(() => (asking = undefined));
-      try {
-        const specs = await within(asking, { ms: patienceMs, signal, what: 'listing MCP tools' });
-        patienceMs = limits.turn.mcpListMs;
-        return specs;
-      } catch (thrown) {
-        if (signal.aborted) throw thrown;
-        // The next turns wait only briefly for a broker that has kept one waiting.
-        patienceMs = 500;
-        context.log.warn(`no MCP tools for this turn: ${messageOf(thrown)}`);
-        return [];
-      }
-    },
-    async call(name, args, signal) {
-      const { text, structured, is_error } = await context.peer('mcp').call(callTool, { name, args, profile }, { signal });
-      return { text, data: structured ?? { text }, isError: is_error };
     },
   };
 }

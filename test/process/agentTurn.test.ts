@@ -75,7 +75,8 @@ t.test('a command goes through the terminal tool, with a private environment, an
   const tool = events.find(({ type }) => type === 'tool.complete')!.payload as EventPayloads['tool.complete'];
   t.match(tool, { name: 'terminal', args: { command: 'uname -s; env' }, is_error: false, result: { exit_code: 0 } });
   t.match(tool.result_text, /LANG=C\.UTF-8/);
-  t.notMatch(tool.result_text, /secret|AGENT_/, 'nothing of the service is in it');
+  t.notMatch(tool.result_text, /secret/, 'no secret of the service is in it');
+  t.same([...tool.result_text.matchAll(/^AGENT_\w+/gm)].map(String), ['AGENT_TOOL_MARK'], 'and of its variables only the mark');
 });
 
 t.test('an interrupt ends a slow answer at once and keeps what had arrived', async (t) => {

@@ -9,7 +9,8 @@ import { memoryTool } from '../../agent/tools/memory.ts';
 import { CappedText, cutMiddle } from '../../agent/tools/outputCap.ts';
 import { readFileTool } from '../../agent/tools/readFile.ts';
 import { createTools, defineTool } from '../../agent/tools/registry.ts';
-import { terminalTool, type CommandEnd } from '../../agent/tools/terminal.ts';
+import type { FinishedCommand } from '../../agent/tools/runToEnd.ts';
+import { terminalTool } from '../../agent/tools/terminal.ts';
 import { limits } from '../../base/limits.ts';
 import { groupAlive, startTimeOf } from '../../state/processIdentity.ts';
 import { until } from '../harness/until.ts';
@@ -26,7 +27,7 @@ const PATH = process.env.PATH ?? '';
 
 function terminal(env: Record<string, string> = { PATH }) {
   const groups: number[] = [];
-  const tool = terminalTool({ cwd: dir, env, groups: { started: (pgid) => void groups.push(pgid), ended() {} } });
+  const tool = terminalTool({ cwd: dir, host: { env: () => env, groups: { started: (pgid) => void groups.push(pgid), ended() {} } } });
   return {
     groups,
     run: (args: Record<string, unknown>, signal?: AbortSignal, progress?: ToolRun['progress']) => tool.run(args, quiet(signal, progress)),
@@ -91,7 +92,7 @@ t.test('of a flood of output the head and the tail are kept', async (t) => {
   t.match(text, /characters left out/);
   t.match(text, /200000\nlast$/);
   t.ok(text.length < limits.turn.toolOutputMaxChars + 100);
-  t.equal((data as CommandEnd).truncated, true);
+  t.equal((data as FinishedCommand).truncated, true);
 });
 
 t.test('capped text is the text itself until it is too long', async (t) => {
@@ -181,14 +182,15 @@ t.test('a bad call comes back as a result the model can act on', async (t) => {
   const call = (name: string, args: unknown) => tools.run({ id: '1', name, args }, quiet());
   t.match(await call('echo', { value: 'hi' }), { text: 'hi', isError: false });
   t.match(await call('echo', { value: 5 }), { isError: true, text: /Wrong arguments for echo: value: .*string/ });
-  t.match(await call('echo', '{"val'), { isError: true, text: /not a JSON object/ });
+  t.match(await call('echo', 'say hi'), { isError: true, text: /not a JSON object: "say hi"\. It takes \{"value"/ });
+  t.match(await call('echo', '[1]'), { isError: true, text: /not a JSON object/ });
   t.match(await call('terminal', {}), { isError: true, text: 'TOOL_REFUSED: not here, because' });
   t.match(await call('nope', {}), { isError: true, text: /^TOOL_UNKNOWN: .*use one of echo/ });
   t.match(tools.specs, [{ name: 'echo', parameters: { type: 'object', properties: { value: { type: 'string' } } } }]);
 });
 
 t.test('the description of a tool never mentions what it does not take', async (t) => {
-  const { parameters } = terminalTool({ cwd: dir, env: {} });
-  t.same(Object.keys(parameters.properties as object), ['command', 'workdir', 'timeout']);
+  const { parameters } = terminalTool({ cwd: dir, host: { env: () => ({}) } });
+  t.same(Object.keys(parameters.properties as object), ['command', 'background', 'pty', 'workdir', 'timeout']);
   t.same(parameters.required, ['command']);
 });

@@ -1,13 +1,11 @@
 /** Methods of the gateway RPC about prompts and running turns. */
-import { Surface } from '../../../ipc/contracts/agent.ts';
 import { eventsSince, promptSubmit, sessionInterrupt } from '../../../ipc/contracts/rpc.ts';
 import type { Attachment } from '../../../ipc/contracts/rpcRecords.ts';
 import { sessionCompress, sessionSteer, sessionUsage } from '../../../ipc/contracts/rpcSessions.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import { storeAttachments } from '../attachments.ts';
 import { compressSession } from '../compress.ts';
-import { infoOf, requireSession, type SessionParts } from '../sessions.ts';
-import type { SessionRecord } from '../store.ts';
+import { infoOf, requireSession, surfaceOf, type SessionParts } from '../sessions.ts';
 import type { Accepted } from '../turns.ts';
 import { usageReport } from '../usage.ts';
 
@@ -56,9 +54,3 @@ export function promptMethods(parts: SessionParts): Handler[] {
 }
 
 const answerOf = ({ status, messageId }: Accepted) => ({ status, message_id: messageId });
-
-/** A chat of the gateway keeps the rules of its platform, whoever types. */
-function surfaceOf(session: SessionRecord): string {
-  if (session.platform !== null) return 'gateway';
-  return Surface.safeParse(session.source).success ? session.source : 'other';
-}

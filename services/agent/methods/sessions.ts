@@ -76,6 +76,7 @@ function lifeMethods(parts: SessionParts): Handler[] {
       const session = requireSession(store, session_id);
       refuseWhileWorking(parts, session.id);
       const deleted = store.deleteSession(session.id);
+      void parts.toolbox.processes.endSession(session.id);
       events.forget(session.id);
       search.forget();
       events.broadcast('sessions.changed');

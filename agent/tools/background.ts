@@ -1,0 +1,229 @@
+/**
+ * Commands that go on after their call: held by the worker, owned by a session, ended with either. Their
+ * recent output stays readable here after their end, all of it in a file.
+ */
+import { AgentError } from '../../base/errors.ts';
+import { hexId } from '../../base/ids.ts';
+import { limits } from '../../base/limits.ts';
+import { isoTime, sleep } from '../../base/time.ts';
+import { shellLine, startCommand, type CommandEnd, type CommandHost, type RunningCommand } from './command.ts';
+import { plainText } from './runToEnd.ts';
+
+const { backgroundKeepMax, backgroundMax, backgroundPerSessionMax, backgroundTailChars, treeMs } = limits.tools;
+
+export interface BackgroundRow {
+  process_id: string;
+  session_id: string;
+  command: string;
+  state: 'running' | 'ended';
+  exit_code: number | null;
+  signal: string | null;
+  started_at: string;
+  output_tail: string;
+}
+
+interface Held {
+  id: string;
+  sessionId: string;
+  commandLine: string;
+  startedAt: number;
+  pty: boolean;
+  /** Undefined while it starts. */
+  command: RunningCommand | undefined;
+  end: CommandEnd | undefined;
+  recent: RecentText;
+}
+
+/** Characters that a list shows of each. */
+const LIST_TAIL_CHARS = 400;
+
+export class BackgroundProcesses {
+  #host: CommandHost;
+  #all = new Map<string, Held>();
+
+  constructor(host: CommandHost) {
+    this.#host = host;
+  }
+
+  /** Errors: TOO_MANY_PROCESSES, and those of startCommand. */
+  async start(request: { sessionId: string; command: string; cwd: string; pty?: boolean | undefined }): Promise<BackgroundRow> {
+    const { sessionId, command, cwd, pty = false } = request;
+    this.#refuseTooMany(sessionId);
+    const held: Held = {
+      id: `proc_${hexId(6)}`,
+      sessionId,
+      commandLine: command,
+      startedAt: Date.now(),
+      pty,
+      command: undefined,
+      end: undefined,
+      recent: new RecentText(backgroundTailChars),
+    };
+    this.#all.set(held.id, held);
+    try {
+      const spec = { ...shellLine(command), cwd, name: held.id, pty, input: true };
+      held.command = await startCommand({ ...spec, onText: (text) => held.recent.push(text) }, this.#host);
+    } catch (thrown) {
+      this.#all.delete(held.id);
+      throw thrown;
+    }
+    void held.command.ended.then((end) => {
+      held.end = end;
+      this.#forgetOldest(sessionId);
+    });
+    // Its session, or the worker, may have gone while it started.
+    if (!this.#all.has(held.id)) held.command.stop();
+    return rowOf(held);
+  }
+
+  list(sessionId?: string): BackgroundRow[] {
+    return [...this.#all.values()].filter((held) => sessionId === undefined || held.sessionId === sessionId).map(rowOf);
+  }
+
+  /** New output since the last look of the model, and the state. Errors: UNKNOWN_PROCESS. */
+  poll(id: string, sessionId: string): BackgroundRow & { output: string; missed: number; output_file: string | null } {
+    const held = this.#held(id, sessionId);
+    const { text, missed } = held.recent.take();
+    return { ...rowOf(held), output: shown(held, text), missed, output_file: held.command?.output.path ?? null };
+  }
+
+  /** Everything that is still held, seen or not. Errors: UNKNOWN_PROCESS. */
+  log(id: string, sessionId: string): BackgroundRow & { output: string; output_file: string | null } {
+    const held = this.#held(id, sessionId);
+    return { ...rowOf(held), output: shown(held, held.recent.toString()), output_file: held.command?.output.path ?? null };
+  }
+
+  /** Errors: UNKNOWN_PROCESS, BAD_REQUEST when it takes no input any more. */
+  write(id: string, sessionId: string, input: { text: string; close: boolean }): void {
+    const held = this.#held(id, sessionId);
+    if (held.end || !held.command?.write(input.text)) {
+      throw new AgentError('BAD_REQUEST', `${id} takes no input: ${held.end ? 'it has ended' : 'its input is closed'}`);
+    }
+    if (input.close) held.command.closeInput();
+  }
+
+  /** Waits for its end, at most so long. Errors: UNKNOWN_PROCESS, the signal's reason. */
+  async wait(id: string, sessionId: string, { ms, signal }: { ms: number; signal: AbortSignal }): Promise<void> {
+    const held = this.#held(id, sessionId);
+    if (held.end || !held.command) return;
+    const over = new AbortController();
+    const both = AbortSignal.any([signal, over.signal]);
+    try {
+      await Promise.race([held.command.ended, sleep(ms, both)]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** False when it had ended already. Answers when nothing of it lives. Errors: UNKNOWN_PROCESS. */
+  async stop(id: string, sessionId?: string): Promise<boolean> {
+    const held = this.#held(id, sessionId);
+    if (held.end || !held.command) return false;
+    await stopped([held]);
+    return true;
+  }
+
+  /** With all that is known of them. */
+  async endSession(sessionId: string): Promise<void> {
+    await this.#end([...this.#all.values()].filter((held) => held.sessionId === sessionId));
+  }
+
+  async close(): Promise<void> {
+    await this.#end([...this.#all.values()]);
+  }
+
+  get running(): number {
+    return [...this.#all.values()].filter((held) => !held.end).length;
+  }
+
+  async #end(all: Held[]): Promise<void> {
+    for (const held of all) this.#all.delete(held.id);
+    await stopped(all.filter((held) => !held.end));
+  }
+
+  #held(id: string, sessionId?: string): Held {
+    const held = this.#all.get(id);
+    if (held && (sessionId === undefined || held.sessionId === sessionId)) return held;
+    const known = this.list(sessionId).map((row) => row.process_id);
+    throw new AgentError('UNKNOWN_PROCESS', `there is no background command ${id} here; those of an earlier worker ended with it`, {
+      fix: known.length ? `known: ${known.join(', ')}` : 'start one with terminal and background',
+    });
+  }
+
+  #refuseTooMany(sessionId: string): void {
+    const running = [...this.#all.values()].filter((held) => !held.end);
+    const own = running.filter((held) => held.sessionId === sessionId);
+    if (own.length < backgroundPerSessionMax && running.length < backgroundMax) return;
+    throw new AgentError('TOO_MANY_PROCESSES', `${own.length} background commands run in this session, ${running.length} in all`, {
+      fix: `end one first: process kill ${own[0]?.id ?? ''}`.trim(),
+    });
+  }
+
+  #forgetOldest(sessionId: string): void {
+    const ended = [...this.#all.values()].filter((held) => held.end && held.sessionId === sessionId);
+    for (const held of ended.slice(0, -backgroundKeepMax)) this.#all.delete(held.id);
+  }
+}
+
+async function stopped(all: Held[]): Promise<void> {
+  for (const { command } of all) command?.stop();
+  const patience = new AbortController();
+  const over = sleep(limits.tools.terminalTermMs + 2 * treeMs, patience.signal).catch(() => {});
+  await Promise.race([Promise.all(all.flatMap(({ command }) => (command ? [command.ended] : []))), over]);
+  patience.abort();
+}
+
+function rowOf(held: Held): BackgroundRow {
+  const { id, sessionId, commandLine, startedAt, end, recent } = held;
+  return {
+    process_id: id,
+    session_id: sessionId,
+    command: commandLine,
+    state: end ? 'ended' : 'running',
+    exit_code: end?.code ?? null,
+    signal: end?.signal ?? null,
+    started_at: isoTime(startedAt),
+    output_tail: shown(held, recent.toString().slice(-LIST_TAIL_CHARS)),
+  };
+}
+
+const shown = ({ pty }: Held, text: string): string => (pty ? plainText(text) : text);
+
+/** A ring of text that remembers how far it was read. */
+class RecentText {
+  #text = '';
+  #dropped = 0;
+  #seen = 0;
+  #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  push(text: string): void {
+    this.#text += text;
+    if (this.#text.length > 2 * this.#max) this.#trim();
+  }
+
+  /** What came since the last call, and how much of it is no longer held. */
+  take(): { text: string; missed: number } {
+    this.#trim();
+    const from = Math.max(this.#seen, this.#dropped);
+    const missed = from - this.#seen;
+    const text = this.#text.slice(from - this.#dropped);
+    this.#seen = this.#dropped + this.#text.length;
+    return { text, missed };
+  }
+
+  toString(): string {
+    this.#trim();
+    return this.#text;
+  }
+
+  #trim(): void {
+    const over = this.#text.length - this.#max;
+    if (over <= 0) return;
+    this.#dropped += over;
+    this.#text = this.#text.slice(over);
+  }
+}

@@ -1,0 +1,109 @@
+/** Tools that are other workers' work: scheduled jobs (cron), messages (gateway), MCP servers (broker). */
+import type { CronJobRow, CronJobs, ForeignTools, MessageSender, ToolSpec } from '../../../agent/ports.ts';
+import { AgentError, messageOf } from '../../../base/errors.ts';
+import { limits } from '../../../base/limits.ts';
+import { within } from '../../../base/time.ts';
+import { isTransport } from '../../../ipc/client.ts';
+import { createJob, listJobs, removeJob, type Job } from '../../../ipc/contracts/cron.ts';
+import { enqueueDelivery } from '../../../ipc/contracts/gateway.ts';
+import { callTool, listTools } from '../../../ipc/contracts/mcp.ts';
+import type { Method } from '../../../ipc/method.ts';
+import type { WorkerContext } from '../../worker.ts';
+
+interface Asking {
+  signal: AbortSignal;
+  timeoutMs?: number;
+  /** The call is safe to repeat for this long. */
+  repeatForMs?: number;
+}
+
+/** Calls of one peer; one that cannot be reached says which, and what to do. */
+function peerOf(context: WorkerContext, slot: string) {
+  return async <P, R, I>(method: Method<P, R, I>, params: I, { signal, timeoutMs, repeatForMs }: Asking): Promise<R> => {
+    try {
+      const call = context.peer(slot).call(method, params, { signal, ...(repeatForMs === undefined ? {} : { repeatForMs }) });
+      return await (timeoutMs === undefined ? call : within(call, { ms: timeoutMs, signal, what: `the answer of ${slot}` }));
+    } catch (thrown) {
+      if (!isTransport(thrown)) throw thrown;
+      throw new AgentError('PEER_UNREACHABLE', `the ${slot} worker does not answer`, {
+        cause: thrown,
+        fix: `agent status shows why; agent start ${slot}`,
+      });
+    }
+  };
+}
+
+export function cronJobs(context: WorkerContext): CronJobs {
+  const ask = peerOf(context, 'cron');
+  const row = ({ id, name, schedule, prompt, deliver, state, next_run_at }: Job): CronJobRow => ({
+    id,
+    name,
+    schedule: schedule.display,
+    prompt,
+    deliver,
+    state,
+    next_run_at,
+  });
+  return {
+    async create({ schedule, prompt, name, deliver, repeat }, signal) {
+      const { job } = await ask(
+        createJob,
+        { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}) },
+        { signal },
+      );
+      return row(job);
+    },
+    list: async (signal) => (await ask(listJobs, {}, { signal })).jobs.map(row),
+    remove: async (id, signal) => row((await ask(removeJob, { job_id: id }, { signal })).job),
+  };
+}
+
+/** The same key is stored once, so a call that was cut may be repeated. */
+export function messageSender(context: WorkerContext): MessageSender {
+  const ask = peerOf(context, context.profile === 'default' ? 'gateway' : `gateway@${context.profile}`);
+  return {
+    async send({ to, text, key }, signal) {
+      const params = { target: to, text, idempotency_key: key, origin: 'agent' };
+      const { delivery_id, status } = await ask(enqueueDelivery, params, {
+        signal,
+        timeoutMs: limits.tools.messageMs,
+        repeatForMs: limits.tools.messageMs / 2,
+      });
+      return { id: String(delivery_id), state: status };
+    },
+  };
+}
+
+/** Asked only when servers are configured, so that the broker is not started for nothing; a turn never fails over it. */
+export function mcpTools(context: WorkerContext): ForeignTools {
+  const profile = context.profile;
+  type Specs = (ToolSpec & { server: string })[];
+  let asking: Promise<Specs> | undefined;
+  let patienceMs: number = limits.turn.mcpListMs;
+
+  const ask = async (): Promise<Specs> => {
+    const { tools } = await context.peer('mcp').call(listTools, { profile });
+    return tools.map(({ name, server, description, input_schema }) => ({ name, server, description, parameters: input_schema }));
+  };
+  return {
+    async list(signal) {
+      if (Object.keys(context.config().config.mcp_servers ?? {}).length === 0) return [];
+      asking ??= ask().finally(() => (asking = undefined));
+      try {
+        const specs = await within(asking, { ms: patienceMs, signal, what: 'listing MCP tools' });
+        patienceMs = limits.turn.mcpListMs;
+        return specs;
+      } catch (thrown) {
+        if (signal.aborted) throw thrown;
+        // The next turns wait only briefly for a broker that has kept one waiting.
+        patienceMs = 500;
+        context.log.warn(`no MCP tools for this turn: ${messageOf(thrown)}`);
+        return [];
+      }
+    },
+    async call(name, args, signal) {
+      const { text, structured, is_error } = await context.peer('mcp').call(callTool, { name, args, profile }, { signal });
+      return { text, data: structured ?? { text }, isError: is_error };
+    },
+  };
+}
