@@ -47,7 +47,7 @@ export function buildAgent(context: WorkerContext): SessionParts {
   });
   const skills = createSkillDesk(context);
   const toolbox = createToolbox(context, processGroups(store), { search, tools: skills.tools, hint: createDirectoryHints() });
-  const contexts = createContextDesk({ context, store, transcripts, desk, toolbox, skills });
+  const contexts = createContextDesk({ context, transcripts, desk, toolbox, skills });
   const turns = new Turns({
     context,
     store,

@@ -22,13 +22,12 @@ import type { WorkerContext } from '../worker.ts';
 import { factsOf, type ModelDesk } from './models.ts';
 import { defaultDirectory } from './sessions.ts';
 import type { SkillDesk } from './skills.ts';
-import type { SessionRecord, Store } from './store.ts';
+import type { SessionRecord } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { Transcripts } from './transcripts.ts';
 
 export interface ContextDeskParts {
   context: WorkerContext;
-  store: Store;
   transcripts: Transcripts;
   desk: ModelDesk;
   toolbox: Toolbox;
@@ -68,7 +67,7 @@ export function createContextDesk(parts: ContextDeskParts): ContextDesk {
       const categories = [...fixedCategories(partsFrom(pinned.text, pinned.layout), tools.map(toolSize)), ...messageCategories(messages)];
       const max = await windowOf(parts, session);
       return {
-        ...totalsOf(categories, { counted: countedTokens(parts, session), max }),
+        ...totalsOf(categories, { counted: session.context_used, max }),
         model: factsOf(desk.resolve(session)).model,
         files: pinned.layout?.files ?? [],
       };
@@ -154,20 +153,6 @@ async function windowOf({ desk }: ContextDeskParts, session: SessionRecord): Pro
     if (isAgentError(thrown)) return null;
     throw thrown;
   }
-}
-
-/** Tokens of the conversation as the provider counted them with the last call. */
-function countedTokens({ store }: ContextDeskParts, session: SessionRecord): number | null {
-  const { context_used } = session as { context_used?: number | null };
-  if (typeof context_used === 'number') return context_used;
-  // Of several calls the sum alone is recorded, which is no size of a prompt.
-  const last = store.one<{ usage: string | null; model_calls: number }>(
-    'SELECT usage, model_calls FROM turns WHERE session_id = ? ORDER BY id DESC LIMIT 1',
-    session.id,
-  );
-  if (!last?.usage || last.model_calls !== 1) return null;
-  const { input } = JSON.parse(last.usage) as { input: number };
-  return input > 0 ? input : null;
 }
 
 /** Where a session talks, as far as its row says. */

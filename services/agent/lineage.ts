@@ -49,7 +49,7 @@ export interface Branch {
 
 /** What of a session belongs to the conversation, not to its place, its time or its name. */
 const KEPT =
-  'source, model, provider, reasoning_effort, service_tier, cwd, safe_mode, toolset_choices, todos, todo_revision, compressions, system_prompt, tool_names';
+  'source, model, provider, reasoning_effort, service_tier, cwd, safe_mode, toolset_choices, todos, todo_revision, compressions, system_prompt, prompt_layout, tool_names';
 
 /** A session with the rows up to the point. Answers its id. */
 export function branch(store: Store, from: SessionRecord, { title, count, runningTurn }: Branch): string {
