@@ -10,6 +10,8 @@ import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { forgetAttachments } from './attachments.ts';
+import { Background } from './background.ts';
+import type { HostParts } from './commandHost.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
@@ -20,12 +22,13 @@ import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
+import { SideQuestions } from './sideQuestions.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
 /** The parts of the worker, wired. Errors: STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
-export function buildAgent(context: WorkerContext): SessionParts {
+export function buildAgent(context: WorkerContext): HostParts {
   const { store, facts: storeFacts } = openState(context);
   const transcripts = new Transcripts(store);
   const search = new Search({ store, path: context.paths.searchDb, log: context.log, busy: () => turns.active().length > 0 });
@@ -52,7 +55,8 @@ export function buildAgent(context: WorkerContext): SessionParts {
     toolbox,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  return { context, store, storeFacts, transcripts, events, turns, desk, search };
+  const parts = { context, store, storeFacts, transcripts, events, turns, desk, search };
+  return { ...parts, side: new SideQuestions(parts), background: new Background(parts) };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -60,7 +64,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk, search } = parts;
+  const { store, transcripts, events, turns, desk, search, side, background } = parts;
 
   const cut = recover({ store, transcripts, events, log });
   void keepHouse(parts);
@@ -77,11 +81,15 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     handlers: [...rpcHandlers(parts), ...conversationHandlers({ ...parts, cwd: defaultDirectory(context), waiters: new Map() })],
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
     onLink: (link: Link) => events.welcome(link, ready),
-    active: () => turns.active(),
+    active: () => [...turns.active(), ...side.active()],
     facts: () => ({ ...modelFacts(desk.resolve()), ...parts.storeFacts(), clients: events.linkCount, turns_cut_at_start: cut }),
-    drain: (signal) => turns.drain(signal),
+    async drain(signal) {
+      const [drained] = await Promise.all([turns.drain(signal), side.leave()]);
+      return drained;
+    },
     started() {
       turns.resumeQueues();
+      background.resume();
       void desk.lookAround();
     },
     async [Symbol.asyncDispose]() {
