@@ -40,7 +40,6 @@ export const sessionCommands: readonly SlashCommand[] = [
     busy: 'allowed',
     local: true,
   },
-  { name: 'redraw', summary: 'draw the screen again', category: 'session', surfaces: screens, busy: 'allowed', local: true },
   {
     name: 'resume',
     takes: '[number, id, title or latest]',
@@ -236,6 +235,7 @@ export const sessionCommands: readonly SlashCommand[] = [
       return text(resolved ? 'Denied.' : 'Nothing waits for approval.');
     },
   },
+  { name: 'redraw', summary: 'draw the screen again', category: 'session', surfaces: screens, busy: 'allowed', local: true },
 ];
 
 const firstLine = (prompt: string): string => {

@@ -34,10 +34,17 @@ export class Screen implements Disposable {
   #soon: NodeJS.Timeout | undefined;
   /** Row of the live part in which the cursor stands now; the part begins there. */
   #cursorRow = 0;
-  #drawn = false;
+  /** Rows of the live part as it stands on the terminal. */
+  #drawnRows = 0;
   #suspended = false;
   #plainLineStart = true;
-  #onResize = () => this.refresh();
+  #onResize = () => {
+    // Rows may have been broken anew: what is below the cursor's place goes as a whole.
+    if (!this.#suspended) this.#out.write(`${this.#cursorRow > 0 ? `\u001b[${this.#cursorRow}A` : ''}\r\u001b[J`);
+    this.#drawnRows = 0;
+    this.#cursorRow = 0;
+    this.refresh();
+  };
 
   constructor(out: NodeJS.WriteStream, { live = true }: { live?: boolean } = {}) {
     this.#out = out;
@@ -122,7 +129,7 @@ export class Screen implements Disposable {
     if (!this.isLive) return;
     this.flush();
     this.#out.write('\u001b[2J\u001b[3J\u001b[H');
-    this.#drawn = false;
+    this.#drawnRows = 0;
     this.#cursorRow = 0;
     this.refresh();
   }
@@ -174,15 +181,18 @@ export class Screen implements Disposable {
     // Drawn as one: terminals that know the mode show nothing half.
     this.#out.write(`\u001b[?2026h${this.#erase()}${text}${rows.join('\n')}${place}\u001b[?2026l`);
     this.#cursorRow = cursor.row;
-    this.#drawn = true;
+    this.#drawnRows = rows.length;
   }
 
+  /** Row by row: a terminal multiplexer keeps what is cleared with the rest of the screen in its history. */
   #erase(): string {
-    if (!this.#drawn) return '\r\u001b[J';
-    this.#drawn = false;
+    const rows = this.#drawnRows;
     const up = this.#cursorRow;
+    this.#drawnRows = 0;
     this.#cursorRow = 0;
-    return `${up > 0 ? `\u001b[${up}A` : ''}\r\u001b[J`;
+    if (rows === 0) return '\r';
+    const others = rows > 1 ? `${'\u001b[B\u001b[2K'.repeat(rows - 1)}\u001b[${rows - 1}A` : '';
+    return `${up > 0 ? `\u001b[${up}A` : ''}\r\u001b[2K${others}`;
   }
 
   /** At most a screen of rows, those around the cursor. */
