@@ -41,7 +41,10 @@ t.test('one prompt comes from -q, -z, a file, a pipe, or a prompt and a pipe tog
   t.match(await service.agent('chat', '--query-file', file), { code: 0, stdout: 'alpha bravo\n' });
   t.match(await shell('echo "say: 4 words" | AGENT chat'), { code: 0, stdout: 'alpha bravo charlie delta\n' });
   t.match(await shell('echo "say: 1 word" | AGENT chat --query-file -'), { code: 0, stdout: 'alpha\n' });
-  t.match((await shell('printf "line one\\nline two\\n" | AGENT chat -q "look at this"')).stdout, /You said: "look at this\n\nline one\nline two"/);
+  t.match(
+    (await shell('printf "line one\\nline two\\n" | AGENT chat -q "look at this"')).stdout,
+    /You said: "look at this\n\nline one\nline two"/,
+  );
   t.match(await shell('printf "" | AGENT chat'), { code: 2, stderr: /the prompt is empty/ });
   t.match(await service.agent('chat', '--query-file', '/no/such/file'), { code: 1, stderr: /cannot be read/ });
   t.match(await service.agent('chat', '-q', 'x', '-z', 'y'), { code: 2, stderr: /more than one prompt/ });
@@ -51,7 +54,13 @@ t.test('what failed has exit code 1, its reason on stderr, and its usage in the 
   const file = join(service.home.root, 'usage.json');
   const good = await service.agent('chat', '-q', 'say: 2 words', '--usage-file', file);
   t.equal(good.code, 0);
-  t.match(JSON.parse(readFileSync(file, 'utf8')), { status: 'complete', usage: { output: 2 }, tool_calls: 0, error: null, session_id: /^ses_/ });
+  t.match(JSON.parse(readFileSync(file, 'utf8')), {
+    status: 'complete',
+    usage: { output: 2 },
+    tool_calls: 0,
+    error: null,
+    session_id: /^ses_/,
+  });
   t.match(await service.agent('chat', '-q', 'fail: 500', '--usage-file', file), { code: 1, stdout: '', stderr: /answered 500/ });
   t.match(JSON.parse(readFileSync(file, 'utf8')), { status: 'error', error: { code: 'PROVIDER_FAILED' } });
 });
@@ -71,7 +80,9 @@ t.test('--json is one document, --events one a line; both are for one prompt', a
 t.test('--continue and --resume go on with a conversation; --source tool hides a new one', async (t) => {
   const first = JSON.parse((await service.agent('chat', '-q', 'say: 2 words', '--json')).stdout) as { session_id: string };
   const same = JSON.parse((await service.agent('chat', '-c', '-q', 'say: 1 word', '--json')).stdout) as { session_id: string };
-  const named = JSON.parse((await service.agent('chat', '-r', first.session_id, '-q', 'say: 1 word', '--json')).stdout) as { session_id: string };
+  const named = JSON.parse((await service.agent('chat', '-r', first.session_id, '-q', 'say: 1 word', '--json')).stdout) as {
+    session_id: string;
+  };
   t.same([same.session_id, named.session_id], [first.session_id, first.session_id]);
   t.match(await service.agent('chat', '-r', 'nobody', '-q', 'x'), { code: 1, stderr: /nobody/ });
   t.equal((await service.agent('chat', '--source', 'tool', '-q', 'say: 1 word')).code, 0);
