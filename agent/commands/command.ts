@@ -75,7 +75,7 @@ export function usage({ name, takes = '' }: Pick<SlashCommand, 'name' | 'takes'>
 /** A number of the user's own counting. Errors: USAGE. */
 export function ordinal(word: string | undefined, what: string): number {
   if (word !== undefined && /^[1-9]\d{0,4}$/.test(word)) return Number(word);
-  throw new AgentError('USAGE', `${word === undefined ? `${what} is missing` : `"${word}" is not ${what}`}`, {
+  throw new AgentError('USAGE', word === undefined ? `${what} is missing` : `"${word}" is not ${what}`, {
     fix: 'write a number from 1',
   });
 }

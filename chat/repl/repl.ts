@@ -60,7 +60,7 @@ export async function runRepl(host: ConversationHost, options: ReplOptions): Pro
 
 async function displaySettings(conversation: Conversation): Promise<DisplaySettings> {
   const found = await conversation.call(configGet, { key: 'display' }).catch(() => undefined);
-  return (found?.value ?? {}) as DisplaySettings;
+  return found?.value ?? {};
 }
 
 class Repl {
@@ -227,7 +227,7 @@ class Repl {
         if (name === 'status') this.#screen.line(`\n${this.#options.serviceStatus()}`);
         if (name === 'undo' && typeof (data as { text?: unknown } | null)?.text === 'string')
           this.#composer.set((data as { text: string }).text);
-        return this.#apply((data ?? {}) as DisplaySettings);
+        return this.#apply(data ?? {});
     }
   }
 

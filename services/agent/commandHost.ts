@@ -80,7 +80,7 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
   const { context, store, turns, desk } = parts;
   const { session, surface, capture } = request;
   const call = async (name: keyof Calls, params: object): Promise<unknown> => {
-    if (name.startsWith('cron.')) return askCron(parts, methods[name] as unknown as Method<unknown, unknown>, params);
+    if (name.startsWith('cron.')) return askCron(parts, methods[name], params);
     if (name === 'prompt.submit' && capture) {
       capture((params as { text: string }).text);
       return { status: 'streaming', message_id: 0 };
