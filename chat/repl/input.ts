@@ -5,6 +5,9 @@ import { KeyReader, type Key } from './keys.ts';
 /** Bracketed paste on and off. */
 const PASTE_MODE = { on: '\u001b[?2004h', off: '\u001b[?2004l' };
 
+/** What waited in the terminal arrives within this. */
+const EARLY_MS = 60;
+
 export interface Input extends Disposable {
   /** Gives the terminal to another program, and takes it back. */
   suspend(): void;
@@ -13,7 +16,9 @@ export interface Input extends Disposable {
 
 export function rawInput(stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream, handlers: { onKey(key: Key): void; onEnd(): void }): Input {
   const reader = new KeyReader(handlers.onKey);
-  const onData = (data: string) => reader.push(data);
+  const startedAt = performance.now();
+  // Typed while the terminal was not raw yet: it made line feeds of Enter.
+  const onData = (data: string) => reader.push(performance.now() - startedAt < EARLY_MS ? data.replaceAll('\n', '\r') : data);
   const resume = (): void => {
     stdin.setRawMode(true);
     stdin.setEncoding('utf8');

@@ -142,7 +142,7 @@ t.test('a conversation in a terminal', async (t) => {
     await ask(terminal, 'remember me by this', /You said: "remember me/);
     t.match(await ask(terminal, '/sessions', /messages, cli\)/), / 1 .*remember me by this[\s\S]* 2 .*what is/);
     t.match(await ask(terminal, '/resume 2', /earlier messages/), /agent \d/);
-    t.match(await ask(terminal, '/resume nobody', /agent: /), /nobody/);
+    t.match(await ask(terminal, '/resume nobody', /no conversation "nobody"/), /nobody/);
   });
 
   await t.test('the worker may die in the middle of an answer: the chat goes on', async (t) => {
