@@ -7,7 +7,6 @@ import { approvalRequest, requestAnswer, requestShown, type OpenRequest } from '
 import { dial } from '../../ipc/dial.ts';
 import { handle, type Link } from '../../ipc/link.ts';
 import { serve } from '../../ipc/serve.ts';
-import { noUsage } from '../../services/agent/sessions.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 
@@ -22,7 +21,7 @@ const info = {
   safe_mode: false,
   context_max: null,
   context_used: null,
-  usage: noUsage,
+  usage: { input: 0, output: 0, reasoning: 0, cache_read: 0, cache_write: 0, model_calls: 0, cost_usd: null },
   scripted: true,
   cwd: '/',
   tools: [],
