@@ -126,6 +126,9 @@ export const errorTable = {
   // commands
   USAGE: { rpc: 4701, retry: false, means: 'The command line is wrong; the message says how.' },
   NOT_FOUND: { rpc: 4702, retry: false, means: 'The thing named does not exist.' },
+  UNKNOWN_COMMAND: { rpc: 4703, retry: false, means: 'No slash command has that name here; the message names the nearest.' },
+  // accounts
+  PORTAL_UNAVAILABLE: { rpc: 4901, retry: false, means: 'No account portal is configured, so there is nothing to sign in to.' },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorTable;

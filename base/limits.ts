@@ -647,6 +647,22 @@ export const limits = {
     /** `--online` asks each provider for its address alone, this long. */
     onlineMs: 5_000,
   },
+  side: {
+    /** Side questions (`/btw`) under way: of one session, and in all; each is a whole model call. */
+    perSessionMax: 4,
+    allMax: 12,
+    answerMs: 180_000,
+    answerMaxChars: 60_000,
+    /** Of the transcript that goes with one, where the model's window is unknown. */
+    snapshotMaxChars: 200_000,
+    /** Background sessions (`/bg`) that have not told their result yet. */
+    backgroundMax: 16,
+    /** How long the gateway may be away before the result stays in the session alone. */
+    deliverMs: 60_000,
+    /** Completion of paths: entries of one folder that are looked at, and those that are offered. */
+    pathsReadMax: 5_000,
+    pathsMax: 50,
+  },
   chat: {
     /** Contract §4: a service started by `agent chat` leaves this long after its last client. */
     lingerMs: 600_000,

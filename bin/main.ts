@@ -49,8 +49,14 @@ function splitGlobals(words: string[]): { verb: string | undefined; rest: string
     else break;
   }
   const verb = words[at];
+  // `agent -z "…"`, `agent -c`, `agent -r <id>` are the chat.
+  if (verb !== undefined && isChatFlag(verb)) return { verb: 'chat', rest: [...early, ...words.slice(at)], profile };
   const asksHelp = verb === '--help' || verb === '-h';
   return { verb: asksHelp ? undefined : verb, rest: [...early, ...words.slice(at + 1)], profile };
+}
+
+function isChatFlag(word: string): boolean {
+  return /^(?:-[zcrqi]|--(?:oneshot|continue|resume|query|interactive|tui|cli|safe-mode)(?:=.*)?)$/.test(word);
 }
 
 async function find(verb: string): Promise<TableEntry> {

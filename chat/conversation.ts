@@ -7,10 +7,11 @@ import { uuid } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import * as rpc from '../ipc/contracts/rpc.ts';
-import type { SessionInfo, SessionRow, Snapshot } from '../ipc/contracts/rpcRecords.ts';
+import type { SessionInfo, Snapshot } from '../ipc/contracts/rpcRecords.ts';
 import { event, type EventParams, type EventPayloads } from '../ipc/contracts/rpcEvents.ts';
-import { onNotice, type Link, type NoticeHandler } from '../ipc/link.ts';
-import type { ResultOf } from '../ipc/method.ts';
+import { handle, onNotice, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
+import type { InputOf, Method, ResultOf } from '../ipc/method.ts';
+import * as requests from '../ipc/contracts/rpcRequests.ts';
 
 type Payloads = EventPayloads;
 
@@ -21,19 +22,32 @@ export type ChatEvent =
   | { type: 'connection.back'; missed: number }
   /** Too much was missed to replay: this is how things stand now. */
   | { type: 'connection.snapshot'; snapshot: Snapshot }
-  | { type: 'connection.failed'; error: unknown };
+  | { type: 'connection.failed'; error: unknown }
+  /** The agent asks; told again after a reconnect, under the same id. */
+  | { type: 'request.open'; id: string; method: requests.RequestKind; params: Record<string, unknown> };
 
 export interface ConversationHost {
   /** Dials the agent worker, waiting as long as one may take to start. */
-  dial(notices: NoticeHandler[], signal: AbortSignal): Promise<Link>;
+  dial(notices: NoticeHandler[], signal: AbortSignal, handlers?: Handler[]): Promise<Link>;
 }
 
 export interface OpenOptions {
   /** Id, exact title or `latest`; a new conversation otherwise. */
   session?: string | undefined;
-  model?: string | undefined;
+  /** Of a new conversation. */
+  fresh?: NewSession | undefined;
   surface: 'cli' | 'tui';
+  /** Requests of the agent are answered here; without it they wait for another surface. */
+  answers?: boolean | undefined;
 }
+
+export type NewSession = Pick<
+  InputOf<typeof rpc.sessionCreate>,
+  'model' | 'provider' | 'reasoning_effort' | 'safe_mode' | 'title' | 'hidden'
+>;
+
+/** How a prompt is sent, beside its text. */
+export type PromptOptions = Pick<InputOf<typeof rpc.promptSubmit>, 'attachments' | 'unattended' | 'busy'>;
 
 /** Tries to reach a lost worker for this long: longer than its backoff takes to park it. */
 const RECONNECT_MS = 180_000;
@@ -41,6 +55,10 @@ const RECONNECT_MS = 180_000;
 export class Conversation implements Disposable {
   readonly #host: ConversationHost;
   readonly #surface: OpenOptions['surface'];
+  readonly #fresh: NewSession;
+  readonly #answers: boolean;
+  /** Requests that came as frames of this connection: an answer goes back on it. */
+  #asked = new Map<string, (result: Record<string, unknown>) => void>();
   readonly #leaving = new AbortController();
   readonly #client: Client;
   #listener: (event: ChatEvent) => void = () => {};
@@ -53,18 +71,19 @@ export class Conversation implements Disposable {
   #reconnecting = false;
   info!: SessionInfo;
 
-  private constructor(host: ConversationHost, surface: OpenOptions['surface']) {
+  private constructor(host: ConversationHost, { surface, fresh = {}, answers = false }: OpenOptions) {
     this.#host = host;
     this.#surface = surface;
+    this.#fresh = fresh;
+    this.#answers = answers;
     this.#client = createClient(() => this.#connect());
   }
 
   /** Errors: UNKNOWN_SESSION, and those of the host's dial. */
   static async open(host: ConversationHost, options: OpenOptions): Promise<{ conversation: Conversation; snapshot: Snapshot | undefined }> {
-    const conversation = new Conversation(host, options.surface);
+    const conversation = new Conversation(host, options);
     try {
-      const snapshot =
-        options.session === undefined ? await conversation.startNew(options.model) : await conversation.resume(options.session);
+      const snapshot = options.session === undefined ? await conversation.startNew() : await conversation.resume(options.session);
       return { conversation, snapshot };
     } catch (thrown) {
       conversation[Symbol.dispose]();
@@ -82,13 +101,9 @@ export class Conversation implements Disposable {
   }
 
   /** Leaves this conversation for a new one. */
-  async startNew(model?: string): Promise<undefined> {
+  async startNew(): Promise<undefined> {
     this.#waiting = [];
-    const made = await this.#client.call(rpc.sessionCreate, {
-      source: this.#surface,
-      cwd: process.cwd(),
-      ...(model === undefined ? {} : { model }),
-    });
+    const made = await this.#client.call(rpc.sessionCreate, { source: this.#surface, cwd: process.cwd(), ...this.#fresh });
     this.#enter(made.session_id, 0, made.info);
     return undefined;
   }
@@ -100,6 +115,7 @@ export class Conversation implements Disposable {
       const snapshot = await this.#client.call(rpc.sessionResume, { session_id: session }, { repeatForMs: limits.ipc.startingMs });
       this.#epoch = snapshot.epoch;
       this.#enter(snapshot.session_id, snapshot.latest_seq, snapshot.info);
+      this.#reopen(snapshot.open_requests);
       return snapshot;
     } catch (thrown) {
       this.#flush();
@@ -108,8 +124,8 @@ export class Conversation implements Disposable {
   }
 
   /** Answers when the prompt is stored; a worker that dies meanwhile is asked again, and stores it once. */
-  submit(text: string): Promise<ResultOf<typeof rpc.promptSubmit>> {
-    const params = { session_id: this.sessionId, text, idempotency_key: uuid(), surface: this.#surface };
+  submit(text: string, options: PromptOptions = {}): Promise<ResultOf<typeof rpc.promptSubmit>> {
+    const params = { session_id: this.sessionId, text, idempotency_key: uuid(), surface: this.#surface, ...options };
     return this.#client.call(rpc.promptSubmit, params, { repeatForMs: RECONNECT_MS });
   }
 
@@ -118,8 +134,26 @@ export class Conversation implements Disposable {
     return status === 'interrupted';
   }
 
-  async list(limit: number): Promise<SessionRow[]> {
-    return (await this.#client.call(rpc.sessionList, { limit }, { repeatForMs: limits.ipc.startingMs })).sessions;
+  /** Any method of the gateway RPC. `signal` cancels it. */
+  call<P, R, I>(method: Method<P, R, I>, params: I, signal?: AbortSignal): Promise<R> {
+    return this.#client.call(method, params, { signal });
+  }
+
+  /** The request stands on a screen: its clock starts. A worker that does not know the method has no clock. */
+  async shown(requestId: string): Promise<void> {
+    await this.#client.call(requests.requestShown, { session_id: this.sessionId, request_id: requestId }).catch(() => {});
+  }
+
+  /** False = it was no longer open. */
+  async answer(requestId: string, result: Record<string, unknown>): Promise<boolean> {
+    const asked = this.#asked.get(requestId);
+    this.#asked.delete(requestId);
+    if (asked) {
+      asked(result);
+      return true;
+    }
+    const params = { session_id: this.sessionId, request_id: requestId, result };
+    return (await this.#client.call(requests.requestAnswer, params, { repeatForMs: limits.ipc.startingMs })).status === 'ok';
   }
 
   [Symbol.dispose](): void {
@@ -137,7 +171,8 @@ export class Conversation implements Disposable {
   // --- connection ---
 
   async #connect(): Promise<Link> {
-    const link = await this.#host.dial([onNotice(event, (params) => this.#receive(params))], this.#leaving.signal);
+    const notices = [onNotice(event, (params) => this.#receive(params))];
+    const link = await this.#host.dial(notices, this.#leaving.signal, this.#answers ? this.#requestHandlers() : []);
     void link.closed.then(() => this.#lost());
     if (this.#wasConnected && this.#sessionId) {
       await this.#catchUp(link, true);
@@ -150,6 +185,7 @@ export class Conversation implements Disposable {
     if (this.#leaving.signal.aborted || this.#reconnecting) return;
     this.#reconnecting = true;
     this.#waiting ??= [];
+    this.#asked.clear();
     this.#listener({ type: 'connection.lost' });
     await this.#reconnect();
     this.#reconnecting = false;
@@ -186,6 +222,36 @@ export class Conversation implements Disposable {
       for (const event of missed.events) this.#deliver(event);
     }
     this.#flush();
+    this.#reopen(missed.open_requests);
+  }
+
+  // --- requests of the agent ---
+
+  #requestHandlers(): Handler[] {
+    const open =
+      (method: requests.RequestKind) =>
+      (
+        params: Record<string, unknown> & { session_id: string; request_id: string },
+        { signal }: { signal: AbortSignal },
+      ): Promise<never> => {
+        const answered = Promise.withResolvers<Record<string, unknown>>();
+        const id = params.request_id;
+        this.#asked.set(id, answered.resolve);
+        signal.addEventListener('abort', () => this.#asked.delete(id) && answered.reject(signal.reason), { once: true });
+        if (params.session_id === this.#sessionId) this.#listener({ type: 'request.open', id, method, params });
+        return answered.promise as Promise<never>;
+      };
+    return [
+      handle(requests.approvalRequest, open('approval')),
+      handle(requests.clarifyRequest, open('clarify')),
+      handle(requests.secretRequest, open('secret')),
+    ];
+  }
+
+  /** Those that were open before this connection. */
+  #reopen(open: readonly requests.OpenRequest[]): void {
+    if (!this.#answers) return;
+    for (const { id, method, params } of open) this.#listener({ type: 'request.open', id, method, params });
   }
 
   // --- events ---

@@ -29,6 +29,11 @@ const steps: Step[] = [
   { name: 'architecture', command: [process.execPath, 'test/architecture.test.ts'], fix: 'docs: CONTRIBUTING.md, "What may import what"' },
   { name: 'unused', command: [tool('knip'), '--no-progress'], fix: 'remove it, or name it in knip.json' },
   { name: 'documents', command: [process.execPath, 'scripts/commandsDoc.ts', '--check'], fix: 'node scripts/commandsDoc.ts --write' },
+  {
+    name: 'slash commands',
+    command: [process.execPath, 'scripts/slashCommandsDoc.ts', '--check'],
+    fix: 'node scripts/slashCommandsDoc.ts --write',
+  },
   { name: 'format', command: [tool('oxfmt'), '--check', '.'], fix: 'npm run format' },
 ];
 

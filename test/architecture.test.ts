@@ -69,6 +69,7 @@ const starters = [
   'base/runCommand.ts',
   'bin/editConfig.ts',
   'bin/launch.ts',
+  'chat/repl/outside.ts',
   'services/cron/script.ts',
   'services/mcp/stdioChild.ts',
   'services/terminal/shell.ts',

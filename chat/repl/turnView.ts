@@ -1,42 +1,59 @@
-/** Draws the events of a conversation: streaming text, dim reasoning, one line per tool, how it ended. */
-import { hasColour } from '../../base/paint.ts';
+/** Draws the events of a conversation: streaming text, dim reasoning, lines of tools, what happens beside it, how it ended. */
 import { formatDuration } from '../../base/time.ts';
-import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import type { Message, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import type { ChatEvent } from '../conversation.ts';
 import { markdownStream } from '../markdown.ts';
+import { cutToCells } from '../width.ts';
 import type { Screen } from './screen.ts';
 
 /** Messages shown when a conversation is resumed. */
 const RECALL_MAX = 6;
+/** Lines of a prompt that are shown again. */
+const ECHO_LINES = 8;
+const VERBOSE_LINES = 12;
+const ANSWERS_KEPT = 20;
+
+export const verbosities = ['off', 'new', 'all', 'verbose'] as const;
+export type Verbosity = (typeof verbosities)[number];
+
+type Event<T> = Extract<ChatEvent, { type: T }>;
+type Payload<T> = Event<T> extends { payload: infer P } ? P : never;
 
 export class TurnView {
+  verbosity: Verbosity = 'all';
+  showReasoning = true;
+  /** Finished answers, newest last, for `/copy`. */
+  readonly answers: string[] = [];
+  queued = 0;
   readonly #screen: Screen;
-  #markdown = markdownStream(hasColour(process.stdout));
+  #markdown;
   #mode: 'none' | 'reasoning' | 'text' = 'none';
   #tools = new Map<string, string>();
-  /** Text of our own prompts that were accepted or are about to be: they stand on the screen already. */
-  #own: string[] = [];
-  #queued = 0;
+  #lastTool = '';
   #turn = false;
+  #waitsForOwn = 0;
+  /** The terminal has echoed what was typed: our own prompts stand there already. */
+  readonly #echoed: boolean;
 
   constructor(screen: Screen) {
     this.#screen = screen;
+    this.#echoed = !screen.isLive;
+    this.#markdown = markdownStream(screen.hasColour);
   }
 
-  /** A turn runs or waits: the prompt stays away. */
+  /** A turn runs, or a prompt of ours is on its way. */
   get busy(): boolean {
-    return this.#turn || this.#queued > 0 || this.#own.length > 0;
+    return this.#turn || this.#waitsForOwn > 0;
   }
 
-  /** A prompt of ours is on its way. */
-  submitting(text: string): void {
-    this.#own.push(text);
+  submitting(): void {
+    this.#waitsForOwn++;
     this.#screen.status('waiting');
   }
 
-  /** It was refused: nothing will come. */
-  refused(text: string): void {
-    this.#forget(text);
+  /** `prompt.submit` has answered, or was refused. */
+  submitted(): void {
+    this.#waitsForOwn--;
     if (!this.busy) this.#screen.status(undefined);
   }
 
@@ -44,9 +61,7 @@ export class TurnView {
     const { paint } = this.#screen;
     switch (event.type) {
       case 'prompt.accepted':
-        if (!this.#forget(event.payload.text)) this.#screen.line(`${paint('magenta', `${event.payload.surface}:`)} ${event.payload.text}`);
-        this.#turn = true;
-        return;
+        return this.#accepted(event.payload);
       case 'message.start':
         this.#turn = true;
         return this.#screen.status('thinking');
@@ -56,33 +71,68 @@ export class TurnView {
         return this.#say(event.payload.text);
       case 'message.interim':
         return this.#endSegment();
+      case 'tool.generating':
+        return this.#screen.status(`writing a call of ${event.payload.name}`);
       case 'tool.start':
         this.#endSegment();
         this.#tools.set(event.payload.tool_id, toolLabel(event.payload.name, event.payload.args, this.#screen.columns));
         return this.#showTools();
-      case 'tool.progress':
-        return this.#screen.status(
-          `${this.#tools.get(event.payload.tool_id) ?? event.payload.name}  ${event.payload.preview.split('\n').at(-1)!}`,
-        );
+      case 'tool.progress': {
+        const label = this.#tools.get(event.payload.tool_id) ?? event.payload.name;
+        return this.#screen.status(`${label}  ${event.payload.preview.split('\n').at(-1)!}`);
+      }
       case 'tool.complete':
         return this.#toolDone(event.payload);
+      case 'todo.updated':
+        return this.#todos(event.payload.todos);
       case 'message.complete':
         return this.#complete(event.payload);
       case 'queue.updated':
-        this.#queued = event.payload.queued.length;
-        return;
+        this.queued = event.payload.queued.length;
+        return this.#screen.refresh();
+      case 'status.update':
+        return this.#phase(event.payload);
+      case 'session.changed':
+        return this.#aside(
+          {
+            compressed: 'Earlier messages were replaced by a summary.',
+            undone: 'Messages were taken back.',
+            imported: 'Messages were imported.',
+          }[event.payload.reason],
+        );
+      case 'btw.complete':
+        return this.#box(`btw: ${event.payload.question}`, event.payload.error ?? event.payload.text, event.payload.error !== null);
+      case 'background.complete':
+        return this.#box(
+          `background ${event.payload.session_id}`,
+          event.payload.text || `(${event.payload.status})`,
+          event.payload.status === 'error',
+        );
+      case 'subagent.start':
+        return this.#aside(
+          `⤷ ${event.payload.task_count > 1 ? `${event.payload.task_index + 1}/${event.payload.task_count} ` : ''}${event.payload.goal}`,
+        );
+      case 'subagent.progress':
+        return this.#screen.status(`⤷ ${event.payload.tool_name ?? event.payload.text}`);
+      case 'subagent.complete':
+        return this.#aside(
+          `⤷ ${event.payload.status}: ${event.payload.summary.split('\n')[0]} (${formatDuration(event.payload.duration_s * 1_000)})`,
+        );
+      case 'notice':
+        return this.#screen.line(
+          paint(event.payload.level === 'info' ? 'dim' : event.payload.level === 'warn' ? 'yellow' : 'red', event.payload.text),
+        );
+      case 'error':
+        return this.#screen.line(`${paint('red', 'agent:')} ${event.payload.message}`);
       case 'connection.lost':
         this.#endSegment();
         this.#screen.line(paint('yellow', 'The agent worker is gone; waiting for its successor …'));
         return this.#screen.status('reconnecting');
-      case 'connection.back':
-        this.#screen.line(
-          paint(
-            'green',
-            `Connected again${event.missed ? `, ${event.missed} missed event${event.missed === 1 ? '' : 's'} replayed` : ''}.`,
-          ),
-        );
+      case 'connection.back': {
+        const missed = event.missed ? `, ${event.missed} missed event${event.missed === 1 ? '' : 's'} replayed` : '';
+        this.#screen.line(paint('green', `Connected again${missed}.`));
         return this.#screen.status(this.busy ? 'waiting' : undefined);
+      }
       case 'connection.snapshot':
         return this.recall(event.snapshot);
       default:
@@ -91,73 +141,155 @@ export class TurnView {
 
   /** The state of a conversation that was entered in the middle. */
   recall({ messages, status, inflight, queued }: Snapshot): void {
-    const { paint } = this.#screen;
     this.#endSegment();
-    const spoken = messages.filter(({ role, content }) => (role === 'user' || role === 'assistant') && content);
-    for (const { role, content } of spoken.slice(-RECALL_MAX))
-      this.#screen.line(role === 'user' ? `${paint('cyan', '›')} ${content}` : content);
-    this.#own = [];
-    this.#queued = queued.length;
-    this.#turn = status === 'working';
+    const spoken = messages.filter(
+      ({ role, content, kind }) => kind === 'summary' || ((role === 'user' || role === 'assistant') && content),
+    );
+    const shown = spoken.slice(-RECALL_MAX);
+    if (spoken.length > shown.length)
+      this.#screen.line(this.#screen.paint('dim', `… ${spoken.length - shown.length} earlier messages (/history shows them)`));
+    for (const message of shown) this.#recallOne(message);
+    this.queued = queued.length;
+    this.#tools.clear();
+    this.#turn = status !== 'idle';
     if (!this.#turn) return this.#screen.status(undefined);
     for (const { tool_id, name, args } of inflight?.tools ?? []) this.#tools.set(tool_id, toolLabel(name, args, this.#screen.columns));
+    this.#screen.status('thinking');
     if (inflight?.text) this.#say(inflight.text);
-    else this.#screen.status('thinking');
+  }
+
+  #recallOne({ role, content, kind }: Message): void {
+    if (kind === 'summary') return this.#screen.line(this.#screen.paint('dim', '(a summary stands for what was before)'));
+    if (role === 'user') return this.#echo(content);
+    const markdown = markdownStream(this.#screen.hasColour);
+    this.#screen.line(markdown.push(content) + markdown.end());
+    this.#screen.line();
+  }
+
+  #accepted({ text, surface, steered }: Payload<'prompt.accepted'>): void {
+    this.#turn = true;
+    if (this.#echoed && surface === 'cli') return;
+    this.#endSegment();
+    this.#echo(text, surface === 'cli' ? '' : `${surface}: `);
+    if (steered) this.#screen.line(this.#screen.paint('dim', '  (joins the running turn)'));
+    this.#screen.restartClock();
+    this.#screen.status('waiting');
+  }
+
+  #echo(text: string, from = ''): void {
+    const { paint } = this.#screen;
+    const lines = text.split('\n');
+    const shown =
+      lines.length > ECHO_LINES
+        ? [...lines.slice(0, ECHO_LINES - 1), paint('dim', `… ${lines.length - ECHO_LINES + 1} more lines`)]
+        : lines;
+    this.#screen.line(
+      shown
+        .map((line, i) => `${i === 0 ? `${paint('cyan', '›')} ${from ? paint('magenta', from) : ''}` : `${paint('dim', '…')} `}${line}`)
+        .join('\n'),
+    );
   }
 
   #say(text: string): void {
     if (this.#mode === 'reasoning') this.#endSegment();
-    if (this.#mode === 'none') this.#screen.status(undefined);
     this.#mode = 'text';
+    this.#screen.status('writing');
     this.#screen.write(this.#markdown.push(text));
   }
 
   #reason(text: string): void {
+    if (!this.showReasoning) return this.#screen.status('thinking');
     if (this.#mode === 'text') this.#endSegment();
-    if (this.#mode === 'none') this.#screen.status(undefined);
     this.#mode = 'reasoning';
-    this.#screen.write(this.#screen.paint('dim', text));
+    this.#screen.write(
+      text
+        .split('\n')
+        .map((line) => (line ? this.#screen.paint('dim', line) : ''))
+        .join('\n'),
+    );
   }
 
   #endSegment(): void {
     if (this.#mode === 'text') this.#screen.write(this.#markdown.end());
     this.#mode = 'none';
     this.#screen.endLine();
-    if (this.busy) this.#screen.status('thinking');
   }
 
   #showTools(): void {
     this.#screen.status([...this.#tools.values()].join(', ') || 'thinking');
   }
 
-  #toolDone({ tool_id, name, args, is_error, duration_s, result_text }: Extract<ChatEvent, { type: 'tool.complete' }>['payload']): void {
+  #toolDone({ tool_id, name, args, is_error, duration_s, result_text }: Payload<'tool.complete'>): void {
     const { paint } = this.#screen;
     const label = this.#tools.get(tool_id) ?? toolLabel(name, args, this.#screen.columns);
     this.#tools.delete(tool_id);
+    this.#showTools();
+    const repeated = this.verbosity === 'new' && name === this.#lastTool;
+    this.#lastTool = name;
+    // A failure is always worth a line.
+    if ((this.verbosity === 'off' || repeated) && !is_error) return;
     const outcome = is_error ? paint('red', '✗ failed') : paint('green', '✓ ok');
     this.#screen.line(`${outcome} ${label} ${paint('dim', formatDuration(duration_s * 1_000))}`);
-    if (is_error) this.#screen.line(paint('dim', `  ${result_text.trim().split('\n').slice(-3).join('\n  ')}`));
-    this.#showTools();
+    const lines = result_text
+      .trim()
+      .split('\n')
+      .filter((line) => line.trim());
+    const shown = is_error ? lines.slice(-3) : this.verbosity === 'verbose' ? lines.slice(0, VERBOSE_LINES) : lines.slice(0, 1);
+    const more = lines.length - shown.length;
+    for (const [i, line] of shown.entries()) {
+      const end = !is_error && more > 0 && i === shown.length - 1 ? ` … ${more} more line${more === 1 ? '' : 's'}` : '';
+      this.#screen.line(paint('dim', cutToCells(`  ${line}${end}`, this.#screen.columns)));
+    }
   }
 
-  #complete({ text, status, error, usage, duration_ms }: Extract<ChatEvent, { type: 'message.complete' }>['payload']): void {
+  #todos(todos: Payload<'todo.updated'>['todos']): void {
+    const marks = { pending: '☐', in_progress: '▶', completed: '☑', cancelled: '☒' };
+    this.#endSegment();
+    for (const { status, content, parent } of todos) {
+      const line = `${parent ? '    ' : '  '}${marks[status]} ${content}`;
+      this.#screen.line(status === 'in_progress' ? this.#screen.paint('cyan', line) : this.#screen.paint('dim', line));
+    }
+  }
+
+  /** Retries, fallbacks and compression are said, not only spun. */
+  #phase({ kind, text, phase }: Payload<'status.update'>): void {
+    if (phase === 'end') return this.#screen.status(this.busy ? 'thinking' : undefined);
+    if (kind === 'retry' || kind === 'fallback') {
+      this.#endSegment();
+      this.#screen.line(this.#screen.paint('yellow', text));
+    }
+    this.#screen.status(text || kind);
+  }
+
+  #aside(text: string): void {
+    this.#endSegment();
+    this.#screen.line(this.#screen.paint('dim', text));
+  }
+
+  #box(title: string, text: string, failed: boolean): void {
     const { paint } = this.#screen;
-    if (this.#mode === 'none' && text && status === 'complete') this.#say(text);
+    this.#endSegment();
+    const tone = failed ? 'red' : 'magenta';
+    this.#screen.line(`${paint(tone, '┌')} ${paint('bold', title.replaceAll(/\s+/g, ' '))}`);
+    for (const line of text.trim().split('\n')) this.#screen.line(`${paint(tone, '│')} ${line}`);
+    this.#screen.line(paint(tone, '└'));
+  }
+
+  #complete({ text, status, error, usage, duration_ms }: Payload<'message.complete'>): void {
+    const { paint } = this.#screen;
+    if (this.#mode === 'none' && text && status === 'complete' && this.answers.at(-1) !== text && !this.#turn) this.#say(text);
     this.#turn = false;
     this.#endSegment();
     this.#tools.clear();
+    this.#lastTool = '';
+    if (text) this.answers.push(text);
+    if (this.answers.length > ANSWERS_KEPT) this.answers.shift();
     if (status === 'interrupted') this.#screen.line(paint('yellow', 'Interrupted.'));
     if (error) this.#screen.line(`${paint('red', 'Failed:')} ${error.message}${error.fix ? ` — ${error.fix}` : ''}`);
     const tokens = usage ? `, ${usage.input} + ${usage.output} tokens` : '';
     this.#screen.line(paint('dim', `${formatDuration(duration_ms)}${tokens}`));
     this.#screen.line();
     this.#screen.status(this.busy ? 'waiting' : undefined);
-  }
-
-  #forget(text: string): boolean {
-    const at = this.#own.indexOf(text);
-    if (at >= 0) this.#own.splice(at, 1);
-    return at >= 0;
   }
 }
 
@@ -168,6 +300,5 @@ export function toolLabel(name: string, args: unknown, columns: number): string 
     values.find((value) => typeof value === 'string' && value !== '') ??
     (args && typeof args === 'object' && values.length ? JSON.stringify(args) : '');
   const text = `${name} ${String(told ?? '')}`.replace(/\s+/g, ' ').trim();
-  const room = Math.max(20, columns - 24);
-  return text.length > room ? `${text.slice(0, room - 1)}…` : text;
+  return cutToCells(text, Math.max(20, columns - 24));
 }

@@ -61,3 +61,13 @@ export const stopConversation = method('conversation.stop', {
   params: z.object({ session_key: z.string(), profile: z.string().optional() }),
   result: z.object({ interrupted: z.boolean() }),
 });
+
+/**
+ * A slash command typed in a chat. `prompt`: what is to be asked instead of the line, as a turn of that chat; null = the
+ * text is the whole answer. Errors: UNKNOWN_COMMAND, USAGE, BUSY, and those of what it runs.
+ */
+export const conversationCommand = method('conversation.command', {
+  params: z.object({ session_key: z.string(), line: z.string().min(1), platform: z.string(), user: z.string().optional() }),
+  result: z.object({ text: z.string(), prompt: z.string().nullable() }),
+  timeoutMs: 180_000,
+});

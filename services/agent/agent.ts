@@ -12,6 +12,8 @@ import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { forgetAttachments } from './attachments.ts';
 import { createContextDesk, createDirectoryHints } from './context.ts';
+import { Background } from './background.ts';
+import type { HostParts } from './commandHost.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
@@ -23,12 +25,13 @@ import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
 import { createSkillDesk } from './skills.ts';
+import { SideQuestions } from './sideQuestions.ts';
 import { createToolbox } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
 /** The parts of the worker, wired. Errors: STORE_BUSY, DISK_FULL, HOME_UNUSABLE. */
-export function buildAgent(context: WorkerContext): SessionParts {
+export function buildAgent(context: WorkerContext): HostParts {
   const { store, facts: storeFacts } = openState(context);
   const transcripts = new Transcripts(store);
   const search = new Search({ store, path: context.paths.searchDb, log: context.log, busy: () => turns.active().length > 0 });
@@ -66,14 +69,15 @@ export function buildAgent(context: WorkerContext): SessionParts {
     skills,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  return { context, store, storeFacts, transcripts, events, turns, desk, search, toolbox, contexts, skills };
+  const parts = { context, store, storeFacts, transcripts, events, turns, desk, search, toolbox, contexts, skills };
+  return { ...parts, side: new SideQuestions(parts), background: new Background(parts) };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
 export async function startAgent(context: WorkerContext): Promise<WorkerService> {
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const { parts, cut } = inOrder(context);
-  const { store, events, turns, desk, search, toolbox, skills } = parts;
+  const { store, events, turns, desk, search, toolbox, skills, side, background } = parts;
   toolbox.abandonChildren();
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
@@ -90,11 +94,15 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     handlers: [...rpcHandlers(parts), ...conversationHandlers({ ...parts, cwd: defaultDirectory(context), waiters: new Map() })],
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
     onLink: (link: Link) => events.welcome(link, ready),
-    active: () => turns.active(),
+    active: () => [...turns.active(), ...side.active()],
     facts: () => ({ ...modelFacts(desk.resolve()), ...parts.storeFacts(), clients: events.linkCount, turns_cut_at_start: cut }),
-    drain: (signal) => turns.drain(signal),
+    async drain(signal) {
+      const [drained] = await Promise.all([turns.drain(signal), side.leave()]);
+      return drained;
+    },
     started() {
       turns.resumeQueues();
+      background.resume();
       void desk.lookAround();
       void skills.warm();
     },
@@ -109,7 +117,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
 }
 
 /** Built, and what a crash left is in order. A damaged page that shows only here is dealt with like one at the door. */
-function inOrder(context: WorkerContext): { parts: SessionParts; cut: number } {
+function inOrder(context: WorkerContext): { parts: HostParts; cut: number } {
   const parts = buildAgent(context);
   try {
     return { parts, cut: recover({ ...parts, log: context.log }) };

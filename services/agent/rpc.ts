@@ -1,15 +1,16 @@
 /** The gateway RPC (contract §8): every method, bound to what serves it. One file a subject under methods/. */
 import type { Handler } from '../../ipc/link.ts';
+import type { HostParts } from './commandHost.ts';
+import { commandMethods } from './methods/commands.ts';
 import { manySessionMethods } from './methods/manySessions.ts';
 import { contextMethods } from './methods/context.ts';
 import { promptMethods } from './methods/prompts.ts';
 import { sessionMethods } from './methods/sessions.ts';
 import { settingMethods } from './methods/settings.ts';
 import { toolMethods } from './methods/tools.ts';
-import type { SessionParts } from './sessions.ts';
 
-export function rpcHandlers(parts: SessionParts): Handler[] {
-  return [
+export function rpcHandlers(parts: HostParts): Handler[] {
+  const handlers: Handler[] = [
     ...sessionMethods(parts),
     ...manySessionMethods(parts),
     ...promptMethods(parts),
@@ -17,4 +18,6 @@ export function rpcHandlers(parts: SessionParts): Handler[] {
     ...contextMethods(parts),
     ...toolMethods(parts),
   ];
+  handlers.push(...commandMethods(parts, () => handlers));
+  return handlers;
 }

@@ -1,7 +1,10 @@
-/** What a user can say to the gateway itself; everything else goes to the agent. */
+/**
+ * Slash commands in a chat. A few are the gateway's own, so that they work while the agent worker is away;
+ * the others go to the agent's registry, which answers with a text or with a prompt to ask instead.
+ */
 import { formatDuration } from '../../base/time.ts';
 import type { Client } from '../../ipc/client.ts';
-import { resetConversation, stopConversation } from '../../ipc/contracts/agent.ts';
+import { conversationCommand, resetConversation, stopConversation } from '../../ipc/contracts/agent.ts';
 import { readPause } from '../../state/pause.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { InboxRow } from './inbox.ts';
@@ -12,15 +15,28 @@ const COMMANDS = {
   new: 'starts a new conversation here',
   stop: 'stops the answer that is being worked on',
   status: 'says how the service is',
-  help: 'lists these commands',
+  whoami: 'says who you are here',
+  help: 'lists the commands',
 } as const;
-type Name = keyof typeof COMMANDS;
+type Own = keyof typeof COMMANDS;
 
-/** The command a message is, or undefined. `/reset` is `/new`. */
-export function commandOf(text: string): Name | undefined {
-  const word = /^\/([a-z]+)\s*$/i.exec(text.trim())?.[1]?.toLowerCase();
-  if (word === 'reset') return 'new';
-  return word !== undefined && Object.hasOwn(COMMANDS, word) ? (word as Name) : undefined;
+/** The name of the command a message is, or undefined: a slash and a name, so that `/usr/bin/x` is talk. `/reset` is `/new`. */
+export function commandOf(text: string): string | undefined {
+  const word = /^\/([a-z][a-z0-9_-]*)(?:@\S+)?(?:\s[\s\S]*)?$/i.exec(text.trim())?.[1]?.toLowerCase();
+  return word === 'reset' ? 'new' : word;
+}
+
+/** One of the gateway's own, said without arguments. */
+function ownCommand(text: string): Own | undefined {
+  const name = commandOf(text);
+  const bare = !/\s/.test(text.trim());
+  return bare && name !== undefined && Object.hasOwn(COMMANDS, name) ? (name as Own) : undefined;
+}
+
+export interface CommandAnswer {
+  text: string;
+  /** To be asked as a turn of this chat instead of the line. */
+  prompt: string | null;
 }
 
 export interface CommandParts {
@@ -31,27 +47,51 @@ export interface CommandParts {
 }
 
 /** The answer. Never throws: an error is a sentence as well. */
-export async function runCommand(parts: CommandParts, row: InboxRow): Promise<string> {
+export async function runCommand(parts: CommandParts, row: InboxRow): Promise<CommandAnswer> {
+  try {
+    const own = ownCommand(row.text);
+    return own ? { text: await runOwn(parts, row, own), prompt: null } : await ask(parts, row);
+  } catch (thrown) {
+    return { text: sentenceOf(thrown), prompt: null };
+  }
+}
+
+async function ask({ agent }: CommandParts, row: InboxRow): Promise<CommandAnswer> {
+  const { session_key, lane, text, platform, user } = row;
+  return await agent.call(
+    conversationCommand,
+    { session_key: session_key ?? lane, line: text, platform, user },
+    { repeatForMs: REPEAT_MS },
+  );
+}
+
+async function runOwn(parts: CommandParts, row: InboxRow, own: Own): Promise<string> {
   const { agent, context } = parts;
   const conversation = { session_key: row.session_key ?? row.lane, profile: context.profile };
-  try {
-    switch (commandOf(row.text)) {
-      case 'new':
-        await agent.call(resetConversation, conversation, { repeatForMs: REPEAT_MS });
-        return 'A new conversation starts here.';
-      case 'stop': {
-        const { interrupted } = await agent.call(stopConversation, conversation, { repeatForMs: REPEAT_MS });
-        return interrupted ? 'Stopped.' : 'Nothing was being worked on.';
-      }
-      case 'status':
-        return statusText(parts, row);
-      default:
-        return Object.entries(COMMANDS)
-          .map(([name, what]) => `/${name} ${what}`)
-          .join('\n');
+  switch (own) {
+    case 'new':
+      await agent.call(resetConversation, conversation, { repeatForMs: REPEAT_MS });
+      return 'A new conversation starts here.';
+    case 'stop': {
+      const { interrupted } = await agent.call(stopConversation, conversation, { repeatForMs: REPEAT_MS });
+      return interrupted ? 'Stopped.' : 'Nothing was being worked on.';
     }
+    case 'status':
+      return statusText(parts, row);
+    case 'whoami':
+      return `You are ${row.user} on ${row.platform}, in ${row.chat}.`;
+    case 'help':
+      return helpText(parts, row);
+  }
+}
+
+/** The agent's list; while it is away, those that work without it. */
+async function helpText(parts: CommandParts, row: InboxRow): Promise<string> {
+  const own = Object.entries(COMMANDS).map(([name, what]) => `/${name} ${what}`);
+  try {
+    return (await ask(parts, row)).text;
   } catch (thrown) {
-    return sentenceOf(thrown);
+    return [...own, `The others need the agent: ${sentenceOf(thrown)}`].join('\n');
   }
 }
 

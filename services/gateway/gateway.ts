@@ -176,11 +176,13 @@ async function answerCommand(
   parts: CommandParts,
   { store, delivery, row }: { store: GatewayStore; delivery: Delivery; row: InboxRow },
 ): Promise<void> {
-  const text = await runCommand(parts, row);
+  const { text, prompt } = await runCommand(parts, row);
   if (parts.context.signal.aborted) return;
   store.transact(() => {
-    store.inbox.close(row.id, 'answered', Date.now());
-    putReply(store, row, { key: `inbox:${row.id}`, text });
+    if (prompt === null) store.inbox.close(row.id, 'answered', Date.now());
+    else store.inbox.turnIntoMessage(row.id, prompt);
+    putReply(store, row, { key: prompt === null ? `inbox:${row.id}` : `command:${row.id}`, text });
   });
+  if (prompt !== null) parts.turns.wake();
   delivery.wake();
 }

@@ -89,6 +89,11 @@ export class Inbox {
     return this.#db.prepare("SELECT * FROM inbox WHERE state = 'submitted' AND closed_at IS NULL ORDER BY id").all() as InboxRow[];
   }
 
+  /** A command that asks something of the agent: from now on it waits for its turn like any message. */
+  turnIntoMessage(id: number, text: string): void {
+    this.#db.prepare("UPDATE inbox SET kind = 'message', text = ? WHERE id = ? AND closed_at IS NULL").run(text, id);
+  }
+
   openCommands(): InboxRow[] {
     return this.#db
       .prepare("SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'command' ORDER BY id")

@@ -218,11 +218,29 @@ t.test('commands in a chat work beside a running turn, and while automation is p
   alice.say('#room', 'agent: /status');
   await saidUntil(alice, '#room', 'Automation is paused (lunch); 1 message(s) wait.');
   alice.say('#room', 'agent: /help');
-  await saidUntil(alice, '#room', '/help lists these commands');
+  await saidUntil(alice, '#room', '/help lists the commands');
   t.equal(agent.turns.length, 1, 'no turn while paused');
   liftPause([home.estop]);
   await saidUntil(alice, '#room', 'are you there heard');
   t.equal(worker.child.exitCode, null);
+});
+
+t.test('other commands of a chat are answered by the agent, and one that asks something becomes a turn', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  await using agent = await startWorker(home, 'agent', { demo: true });
+  await using worker = await startGateway(home);
+  const alice = await irc.join('alice', '#room');
+  alice.say('#room', 'agent: /whoami');
+  await saidUntil(alice, '#room', 'You are alice on irc, in #room.');
+  alice.say('#room', 'agent: /blueprint reminder');
+  await saidUntil(alice, '#room', 'Answer with: /blueprint reminder what=…');
+  alice.say('#room', 'agent: /yolo');
+  await until('it is refused', () => alice.said('agent', '#room').some((line) => line.includes('/yolo is not for a chat')));
+  alice.say('#room', 'agent: /queue say: 3 words');
+  await saidUntil(alice, '#room', 'alpha bravo charlie');
+  t.equal(worker.child.exitCode, null);
+  t.equal(agent.child.exitCode, null);
 });
 
 t.test('a taken nick, a kick and a wrong password are lived with or named', beside(), async (t) => {

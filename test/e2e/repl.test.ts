@@ -10,15 +10,19 @@ import { projectRoot } from '../harness/worker.ts';
 
 t.setTimeout(110_000);
 
-const PROMPT = '› ';
+const PROMPT = '›';
 
-function chat(service: CliService, ...args: string[]): Promise<Terminal> {
+function chat(
+  service: CliService,
+  args: string[] = [],
+  { env = '', columns = 100 }: { env?: string; columns?: number } = {},
+): Promise<Terminal> {
   const command = [process.execPath, join(projectRoot, 'bin', 'main.ts'), 'chat', ...args].join(' ');
-  return openTerminal(`${command}; echo "EXIT:$?"; read line`, { env: cliEnv({ home: service.home }) });
+  return openTerminal(`${env} ${command}; echo "EXIT:$?"; read line`, { env: cliEnv({ home: service.home }), columns });
 }
 
-/** The prompt stands alone on the last line. */
-const atPrompt = (screen: string): boolean => screen.trimEnd().endsWith(PROMPT.trim());
+/** An empty prompt stands on the last line, and nothing is being waited for. */
+const atPrompt = (screen: string): boolean => screen.trimEnd().endsWith(PROMPT) && !/^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] /m.test(screen);
 
 async function ask(terminal: Terminal, text: string, answer: string | RegExp): Promise<string> {
   await terminal.type(text);
@@ -45,57 +49,110 @@ t.test('a conversation in a terminal', async (t) => {
     t.equal(screen.split('› what is **this**').length - 1, 1, 'the prompt stands there as it was typed');
   });
 
-  await t.test('a tool is a line with its name, what it does, how it went and how long', async (t) => {
+  await t.test('a tool is a line with its name, what it does, how it went, how long, and what it gave', async (t) => {
     const screen = await ask(terminal, 'run: echo from-the-tool', /terminal returned:\s+from-the-tool/);
-    t.match(screen, /✓ ok terminal echo from-the-tool \d+(\.\d)? m?s\n/);
+    t.match(screen, /✓ ok terminal echo from-the-tool \d+(\.\d)? m?s\n {2}from-the-tool\n/);
     t.match(await ask(terminal, 'read: /no/such/file', /✗ failed read_file/), /✗ failed read_file \/no\/such\/file /);
+    t.match(await ask(terminal, '/verbose off', 'only failures'), /Tools: only failures are shown\./);
+    t.notMatch(await ask(terminal, 'run: echo quietly', /terminal returned:\s+quietly/), /✓ ok terminal echo quietly/);
+    await ask(terminal, '/verbose all', 'a line for each call.');
   });
 
-  await t.test('a backslash goes on in the next line', async (t) => {
-    await terminal.type('say: 3 \\');
+  await t.test('a backslash, alt-Enter and ctrl-J go on in the next line', async (t) => {
+    await terminal.type('three \\');
     await terminal.press('Enter');
-    await terminal.shows(/… $|…\s*$/);
-    const screen = await ask(terminal, 'words', /words/);
-    t.match(screen, /› say: 3 \\\n… words\n/);
+    await terminal.type('lines');
+    await terminal.press('M-Enter');
+    await terminal.type('of');
+    await terminal.press('C-j');
+    const screen = await ask(terminal, 'text', /You said: "three/);
+    t.match(screen, /› three *\n… lines\n… of\n… text\n/);
   });
 
-  await t.test('ctrl-C interrupts the turn and keeps what was typed ahead', async (t) => {
-    await terminal.type('slow: 60');
+  await t.test('a large paste is shown short and sent whole', async (t) => {
+    const lines = Array.from({ length: 30 }, (_, i) => `pasted ${i}`);
+    await terminal.type(`\u001b[200~${lines.join('\r')}\u001b[201~`);
+    await terminal.shows('[pasted 30 lines]');
+    const screen = await ask(terminal, ' and this', /You said: "pasted 0/);
+    t.match(screen, /pasted 29 and this"/);
+  });
+
+  await t.test(
+    'what is typed while a turn runs waits in line; ctrl-C interrupts the turn and keeps the line, then clears it',
+    async (t) => {
+      await terminal.type('slow: 60');
+      await terminal.press('Enter');
+      await terminal.shows('Starting slowly');
+      await terminal.type('say: 2 words');
+      await terminal.press('Enter');
+      await terminal.shows('1 queued');
+      await terminal.type('typed ahead');
+      await terminal.press('C-c');
+      t.match(await terminal.shows(/Interrupted\.[\s\S]*alpha bravo[\s\S]*› typed ahead/), /Interrupted\./);
+      await terminal.press('C-c');
+      await until('ctrl-C clears the line', async () => atPrompt(await terminal.screen()));
+    },
+  );
+
+  await t.test('Tab completes commands and paths; ctrl-R finds an earlier prompt', async (t) => {
+    await terminal.type('/vers');
+    await terminal.press('Tab');
+    await terminal.shows(/› \/version\s*$/);
+    await terminal.press('C-u');
+    await terminal.type('/q');
+    await terminal.press('Tab');
+    t.match(await terminal.shows(/\/quit +leave/), /\/queue +manage/);
+    await terminal.press('Escape', 'C-u');
+    await terminal.press('C-r');
+    await terminal.type('from-the');
+    await terminal.shows('run: echo from-the-tool');
     await terminal.press('Enter');
-    await terminal.shows('Starting slowly');
-    await terminal.type('typed ahead');
-    await terminal.press('C-c');
-    t.match(await terminal.shows(/Interrupted\.[\s\S]*› typed ahead/), /Interrupted\./);
-    await terminal.press('C-c');
-    await until('ctrl-C clears the line', async () => atPrompt(await terminal.screen()));
+    await terminal.shows(/› run: echo from-the-tool\s*$/);
+    await terminal.press('C-u');
   });
 
-  await t.test('slash commands: a unique beginning will do, an unclear one is refused', async (t) => {
-    t.match(await ask(terminal, '/he', /\/sessions/), /\/quit +leave; a running turn goes on/);
-    t.match(await ask(terminal, '/st', 'is not clear'), /\/st is not clear — one of \/stop \/status/);
-    t.match(await ask(terminal, '/nonsense', 'unknown command'), /one of \/help \/new/);
-    t.match(await ask(terminal, '/stat', /session ses_/), /model rehearsal of demo \(scripted\)[\s\S]*agent +ready/);
+  await t.test('commands come from the registry: a beginning will do, an unknown one names the nearest', async (t) => {
+    t.match(await ask(terminal, '/hel', /\/sessions/), /\/quit +leave; a running turn goes on/);
+    t.match(await ask(terminal, '/versoin', 'there is no command'), /did you mean \/version\?/);
+    t.match(await ask(terminal, '/status', /Session ses_/), /Model rehearsal of demo \(scripted rehearsal\)[\s\S]*agent +ready/);
     t.match(await ask(terminal, '/stop', 'No turn runs.'), /No turn runs\./);
   });
 
+  await t.test('a choice is a card: a number or the arrows pick, an answer of one’s own is one too', async () => {
+    await terminal.type('/bp reminder');
+    await terminal.press('Enter');
+    await terminal.shows('What should I remind you of?');
+    await terminal.type('feed the cat');
+    await terminal.press('Enter');
+    await terminal.shows(/When\?[\s\S]*❯ 1\. 30m/);
+    await terminal.press('Enter');
+    await terminal.shows('Made the job “Reminder”');
+  });
+
+  await t.test('a side question and its answer stand beside the conversation', async (t) => {
+    t.match(await ask(terminal, '/btw say: 3 words', /│ alpha bravo charlie/), /┌ btw: say: 3 words/);
+  });
+
+  await t.test('!command runs here and is not told to the agent', async (t) => {
+    t.match(await ask(terminal, '!echo "out of $((20 + 1))"', /^out of 21$/m), /! echo/);
+  });
+
   await t.test('/new starts afresh, /sessions lists, /resume goes back', async (t) => {
-    await ask(terminal, '/new', /· ses_[\s\S]*· ses_/);
+    await ask(terminal, '/new', /A new conversation starts here/);
     await ask(terminal, 'remember me by this', /You said: "remember me/);
     t.match(await ask(terminal, '/sessions', /messages, cli\)/), / 1 .*remember me by this[\s\S]* 2 .*what is/);
-    t.match(await ask(terminal, '/resume 2', /no.such.file/), /slow: 60/);
-    t.match(await ask(terminal, '/resume nobody', /agent: /), /nobody/);
+    t.match(await ask(terminal, '/resume 2', /earlier messages/), /agent \d/);
+    t.match(await ask(terminal, '/resume nobody', /no conversation "nobody"/), /nobody/);
   });
 
   await t.test('the worker may die in the middle of an answer: the chat goes on', async (t) => {
     const before = pidOf(await service.status(), 'agent')!;
     await terminal.type('slow: 61');
     await terminal.press('Enter');
-    // Not the 60 of before, which was recalled above.
     await terminal.shows(/slow: 61\s+Starting slowly/);
     process.kill(before, 'SIGKILL');
     await terminal.shows('The agent worker is gone; waiting for its successor');
-    const screen = await terminal.shows(/Connected again[\s\S]*›\s*$/);
-    t.match(screen, /Connected again/);
+    t.match(await terminal.shows(/Connected again[\s\S]*›\s*$/), /Connected again/);
     t.match(await ask(terminal, 'are you back', /You said: "are you back"/), /are you back/);
     t.not(pidOf(await service.status(), 'agent'), before);
   });
@@ -111,9 +168,13 @@ t.test('a conversation in a terminal', async (t) => {
       .trim()
       .split('\n')
       .map((raw) => JSON.parse(raw) as string);
-    t.same(entries.slice(0, 4), ['what is **this**', 'run: echo from-the-tool', 'read: /no/such/file', 'say: 3 \nwords']);
+    t.ok(entries.includes('three \nlines\nof\ntext'));
+    t.ok(
+      entries.some((entry) => entry.includes('pasted 29')),
+      'pastes are kept whole',
+    );
 
-    await using second = await chat(service, '--session', 'latest');
+    await using second = await chat(service, ['--continue']);
     await second.shows('are you back');
     await second.press('Up');
     t.match(await second.shows(/› are you back\s*$/), /You said: "are you back"/);
@@ -121,6 +182,53 @@ t.test('a conversation in a terminal', async (t) => {
     await until('the line is cleared', async () => atPrompt(await second.screen()));
     await second.press('C-d');
     await second.shows('EXIT:0');
+  });
+
+  await t.test('cfg.2 display.vim_mode: vi keys in the composer from the start', async (t) => {
+    t.equal((await service.agent('config', 'set', 'display.vim_mode', 'true')).code, 0);
+    await using vi = await chat(service);
+    await vi.shows('INSERT');
+    await vi.type('one two three');
+    await vi.press('Escape');
+    await vi.shows('NORMAL');
+    await vi.type('0dwx$p');
+    await vi.shows(/wo threet\s*$/);
+    await vi.type('ccsay: 1 word');
+    await vi.press('Enter');
+    t.match(await vi.shows('alpha'), /› say: 1 word/);
+    t.equal((await service.agent('config', 'set', 'display.vim_mode', 'false')).code, 0);
+  });
+
+  await t.test('cfg.1 display.interface: tui falls back to the classic chat with one notice; cli says nothing', async (t) => {
+    t.equal((await service.agent('config', 'set', 'display.interface', 'tui')).code, 0);
+    await using full = await chat(service);
+    await full.shows(/full-screen interface is not part of this release[\s\S]*›\s*$/);
+    t.equal((await service.agent('config', 'set', 'display.interface', 'cli')).code, 0);
+    await using classic = await chat(service, ['--cli']);
+    t.notMatch(await classic.shows(/›\s*$/), /full-screen/);
+  });
+
+  await t.test('a narrow terminal with wide characters and emoji keeps the cursor in its place', async (t) => {
+    await using narrow = await chat(service, [], { columns: 30 });
+    await narrow.shows(/›\s*$/);
+    await narrow.type('日本語のテキスト 👩‍👩‍👧 und ein langer Satz dahinter');
+    await narrow.press('C-a');
+    await narrow.type('X');
+    await narrow.press('C-e');
+    await narrow.type('Y');
+    const screen = await narrow.shows(/dahinterY/);
+    t.match(screen, /› X日本語/);
+  });
+
+  await t.test('a dumb terminal gets lines and no escape sequences', async (t) => {
+    await using dumb = await chat(service, [], { env: 'TERM=dumb' });
+    await dumb.shows(/> $|>\s*$/);
+    await dumb.type('say: 3 words');
+    await dumb.press('Enter');
+    await dumb.shows('alpha bravo charlie');
+    await dumb.type('/quit');
+    await dumb.press('Enter');
+    t.notMatch(await dumb.shows('EXIT:0'), /\[\?|\[2K|›/);
   });
 });
 

@@ -91,9 +91,9 @@ t.test('a rate lets so many through in any minute and says when there is room', 
   );
 });
 
-t.test('only whole commands are taken from the conversation', async (t) => {
-  const texts = ['/new', ' /RESET ', '/stop', '/status', '/help', '/new plan', 'say /new', '/nothing', '/constructor', '/'];
-  t.strictSame(texts.map(commandOf), ['new', 'new', 'stop', 'status', 'help', undefined, undefined, undefined, undefined, undefined]);
+t.test('a slash and a name is a command; a path and a word in the middle are talk', async (t) => {
+  const texts = ['/new', ' /RESET ', '/stop', '/plan the week', '/reload-mcp', 'say /new', '/usr/bin/env x', '/', '/ 2', '//'];
+  t.strictSame(texts.map(commandOf), ['new', 'new', 'stop', 'plan', 'reload-mcp', undefined, undefined, undefined, undefined, undefined]);
 });
 
 t.test('a conversation is named by profile, platform, kind, chat and thread', async (t) => {

@@ -1,0 +1,208 @@
+/** Commands that change how it answers: model, reasoning, speed, looks. */
+import { ownSurfaces, split, terminals, text, usage, type CommandResult, type Invocation, type SlashCommand } from './command.ts';
+import { AgentError } from '../../base/errors.ts';
+
+const levels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+const CHOICES_MAX = 60;
+
+export const configurationCommands: readonly SlashCommand[] = [
+  {
+    name: 'model',
+    takes: '[[provider:]model] [--provider P] [--reasoning LEVEL] [--session | --global | --once]',
+    summary: 'show or switch the model',
+    category: 'configuration',
+    busy: 'allowed',
+    completes: 'model',
+    run: model,
+  },
+  {
+    name: 'reasoning',
+    takes: `[${levels.join(' | ')} | show | hide] [--global]`,
+    summary: 'how long it thinks, and whether that is shown',
+    category: 'configuration',
+    busy: 'allowed',
+    completes: [...levels, 'show', 'hide'],
+    run: reasoning,
+  },
+  {
+    name: 'fast',
+    takes: '[auto | cold | on | off | status]',
+    summary: 'ask for the fast tier: always, in the first seconds of a turn, or on the first turn',
+    category: 'configuration',
+    busy: 'allowed',
+    completes: ['auto', 'cold', 'on', 'off', 'status'],
+    run: fast,
+  },
+  {
+    name: 'personality',
+    takes: '[name | none]',
+    summary: 'choose how it speaks',
+    category: 'configuration',
+    surfaces: ownSurfaces,
+    busy: 'allowed',
+    completes: 'personality',
+    run: personality,
+  },
+  {
+    name: 'skin',
+    takes: '[name]',
+    summary: 'choose the colours of the terminal chat',
+    category: 'configuration',
+    surfaces: terminals,
+    busy: 'allowed',
+    completes: ['default', 'forest', 'dusk', 'mono'],
+    run: (invocation) => setting(invocation, { key: 'display.skin', what: 'Skin', values: ['default', 'forest', 'dusk', 'mono'] }),
+  },
+  {
+    name: 'verbose',
+    takes: '[off | new | all | verbose]',
+    summary: 'how much of tools is shown; bare = the next of the four',
+    category: 'configuration',
+    surfaces: terminals,
+    busy: 'allowed',
+    local: true,
+    completes: ['off', 'new', 'all', 'verbose'],
+  },
+  {
+    name: 'busy',
+    takes: '[queue | interrupt | steer]',
+    summary: 'what a prompt does while a turn runs',
+    category: 'configuration',
+    surfaces: ownSurfaces,
+    busy: 'allowed',
+    completes: ['queue', 'interrupt', 'steer'],
+    run: (invocation) =>
+      setting(invocation, { key: 'display.busy_input_mode', what: 'Busy input', values: ['queue', 'interrupt', 'steer'], absent: 'queue' }),
+  },
+  {
+    name: 'yolo',
+    takes: '[on | off]',
+    summary: 'run dangerous commands without asking, in every conversation of this profile',
+    category: 'configuration',
+    surfaces: ownSurfaces,
+    busy: 'allowed',
+    completes: ['on', 'off'],
+    run: yolo,
+  },
+  {
+    name: 'config',
+    takes: '[key [value]]',
+    summary: 'show or set a key of config.yaml',
+    category: 'configuration',
+    surfaces: ownSurfaces,
+    busy: 'allowed',
+    async run({ host, args, name }) {
+      const [key, value] = split(args);
+      if (!key) throw usage({ name, takes: '<key> [value]' }, 'which key? `agent config check` lists what is set');
+      if (!value) return text(`${key}: ${shown((await host.call('config.get', { key })).value)}`);
+      const set = await host.call('config.set', { key, value: scalar(value), scope: 'global' });
+      return text([`${key}: ${shown(set.value)}`, set.warning].filter(Boolean).join('\n'));
+    },
+  },
+];
+
+async function model({ host, args, name }: Invocation): Promise<CommandResult> {
+  if (!args || args === '--refresh') return modelChoices(host, args === '--refresh');
+  if (host.surface === 'gateway' && /(^|\s)--global(\s|$)/.test(args))
+    throw new AgentError('USAGE', `/${name}: --global is not for a chat`, { fix: 'leave it out, or use `agent model` on the machine' });
+  const set = await host.call('config.set', { key: 'model', value: args });
+  const where = { session: 'for this conversation', once: 'for the next turn', global: 'for every new conversation' }[set.scope] ?? '';
+  return text([`Model: ${shown(set.value)} ${where}`.trim(), set.warning].filter(Boolean).join('\n'), set);
+}
+
+async function modelChoices(host: Invocation['host'], refresh: boolean): Promise<CommandResult> {
+  const { current, providers, aliases } = await host.call('model.options', refresh ? { refresh } : {});
+  const now = current.model
+    ? `Model: ${current.provider}:${current.model}${current.reasoning ? `, reasoning ${current.reasoning}` : ''}`
+    : 'No model is in use.';
+  const choices = providers
+    .filter(({ usable }) => usable)
+    .flatMap(({ name: provider, models }) => models.map(({ id }) => ({ label: `${provider}:${id}`, line: `/model ${provider}:${id}` })))
+    .slice(0, CHOICES_MAX);
+  const short = Object.entries(aliases).map(([alias, target]) => `${alias} = ${target}`);
+  const missing = providers.filter(({ usable }) => !usable).map(({ name: provider, problem }) => `${provider}: ${problem}`);
+  return {
+    kind: 'choice',
+    text: [now, ...(short.length ? [`Aliases: ${short.join(', ')}`] : []), ...missing].join('\n'),
+    data: { current },
+    choices,
+  };
+}
+
+async function reasoning({ host, args, name }: Invocation): Promise<CommandResult> {
+  const [word, rest] = split(args.toLowerCase());
+  if (word === 'show' || word === 'hide') {
+    await host.call('config.set', { key: 'display.show_reasoning', value: word === 'show', scope: 'global' });
+    return text(`Reasoning is ${word === 'show' ? 'shown' : 'hidden'}.`, { show_reasoning: word === 'show' });
+  }
+  if (!word) return text(`Reasoning: ${shown((await host.call('config.get', { key: 'reasoning' })).value)} (${levels.join(', ')})`);
+  if (!levels.includes(word)) throw usage({ name, takes: `[${levels.join(' | ')} | show | hide]` }, `there is no level "${word}"`);
+  const set = await host.call('config.set', {
+    key: 'reasoning',
+    value: word,
+    ...(rest === '--global' ? { scope: 'global' as const } : {}),
+  });
+  return text(
+    [`Reasoning: ${shown(set.value)}${set.scope === 'global' ? ' for every conversation' : ''}`, set.warning].filter(Boolean).join('\n'),
+  );
+}
+
+/** Interface spec: `auto`, `cold`, plus the static toggle; bare switches it over. */
+async function fast({ host, args, name }: Invocation): Promise<CommandResult> {
+  const word = { fast: 'on', normal: 'off' }[args.toLowerCase()] ?? args.toLowerCase();
+  const state = (value: unknown) =>
+    value === 'fast' || value === true ? 'on' : value === 'normal' || value === false || value === null ? 'off' : String(value);
+  if (word === 'status') return text(`Fast: ${state((await host.call('config.get', { key: 'fast' })).value)}`);
+  if (word && !['auto', 'cold', 'on', 'off'].includes(word))
+    throw usage({ name, takes: '[auto | cold | on | off | status]' }, `there is no mode "${args}"`);
+  const value = word || (state((await host.call('config.get', { key: 'fast' })).value) === 'off' ? 'on' : 'off');
+  const set = await host.call('config.set', { key: 'fast', value });
+  return text([`Fast: ${state(set.value)}`, set.warning].filter(Boolean).join('\n'));
+}
+
+async function personality({ host, args }: Invocation): Promise<CommandResult> {
+  const known = host.personalities();
+  const current = (await host.call('config.get', { key: 'display.personality' })).value;
+  if (!args) {
+    const rows = Object.entries(known).map(
+      ([name, says]) => `${name === current ? '*' : ' '} ${name}  ${says.split('\n')[0]!.slice(0, 80)}`,
+    );
+    return text(rows.join('\n') || 'No personality is defined: see `personalities` in config.yaml.');
+  }
+  if (args !== 'none' && !Object.hasOwn(known, args))
+    throw new AgentError('NOT_FOUND', `there is no personality "${args}"`, { fix: `one of ${[...Object.keys(known), 'none'].join(', ')}` });
+  await host.call('config.set', { key: 'display.personality', value: args === 'none' ? '' : args, scope: 'global' });
+  return text(args === 'none' ? 'No personality.' : `Personality: ${args}. New conversations have it.`);
+}
+
+async function yolo({ host, args, name }: Invocation): Promise<CommandResult> {
+  const now = (await host.call('config.get', { key: 'approvals.mode' })).value;
+  const wanted = args.toLowerCase() || (now === 'off' ? 'off' : 'on');
+  if (wanted !== 'on' && wanted !== 'off') throw usage({ name, takes: '[on | off]' }, `"${args}" is neither on nor off`);
+  await host.call('config.set', { key: 'approvals.mode', value: wanted === 'on' ? 'off' : 'manual', scope: 'global' });
+  return text(
+    wanted === 'on'
+      ? 'Dangerous commands run without asking, in every conversation of this profile. What is never allowed stays refused. /yolo off ends it.'
+      : 'Dangerous commands are asked about again.',
+  );
+}
+
+async function setting(
+  { host, args, name }: Invocation,
+  { key, what, values, absent = values[0]! }: { key: string; what: string; values: string[]; absent?: string },
+): Promise<CommandResult> {
+  const word = args.toLowerCase();
+  if (!word) return text(`${what}: ${shown((await host.call('config.get', { key })).value ?? absent)} (${values.join(', ')})`);
+  if (!values.includes(word)) throw usage({ name, takes: `[${values.join(' | ')}]` }, `"${args}" is none of them`);
+  await host.call('config.set', { key, value: word, scope: 'global' });
+  return text(`${what}: ${word}`, { [key]: word });
+}
+
+const shown = (value: unknown): string =>
+  value === null || value === undefined ? 'not set' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+
+/** As config.yaml would read it. */
+function scalar(value: string): string | number | boolean {
+  if (value === 'true' || value === 'false') return value === 'true';
+  return /^-?\d+(?:\.\d+)?$/.test(value) ? Number(value) : value;
+}

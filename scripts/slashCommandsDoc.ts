@@ -1,0 +1,83 @@
+/** docs/slash-commands.md from the registry of slash commands. */
+import { builtinBlueprints } from '../agent/commands/blueprints.ts';
+import { talking, type SlashCommand } from '../agent/commands/command.ts';
+import { registry } from '../agent/commands/registry.ts';
+import { generatedDoc } from './generatedDoc.ts';
+
+const order = [
+  ['session', 'The conversation'],
+  ['configuration', 'How it answers'],
+  ['tools', 'Tools, skills, memory, jobs'],
+  ['info', 'To look at'],
+  ['exit', 'To leave'],
+] as const;
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+
+function where({ surfaces = talking }: SlashCommand): string {
+  if (surfaces.includes('gateway')) return 'everywhere';
+  if (surfaces.includes('api')) return 'all but chats';
+  return surfaces
+    .map((surface) => ({ cli: 'terminal', tui: 'terminal', desktop: 'desktop' })[surface as 'cli'] ?? surface)
+    .filter((name, i, all) => all.indexOf(name) === i)
+    .join(', ');
+}
+
+const busyWords = { allowed: 'yes', queue: 'waits', rejected: 'no' };
+
+function row(command: SlashCommand): string {
+  const { name, aliases = [], takes = '', summary, busy } = command;
+  const names = [`\`/${name}${takes ? ` ${takes}` : ''}\``, ...aliases.map((alias) => `\`/${alias}\``)].join(', ');
+  return `| ${cell(names)} | ${cell(summary)} | ${where(command)} | ${busyWords[busy]} |`;
+}
+
+const sections = order.map(([category, title]) => {
+  const rows = registry.filter((command) => command.category === category).map(row);
+  return `## ${title}\n\n| command | does | where | while a turn runs |\n|---|---|---|---|\n${rows.join('\n')}`;
+});
+
+const blueprints = builtinBlueprints
+  .map(
+    ({ key, description, slots }) =>
+      `| \`${key}\` | ${cell(description)} | ${slots.map(({ name, default: preset }) => (preset === undefined ? `\`${name}\`` : `\`[${name}]\``)).join(' ')} |`,
+  )
+  .join('\n');
+
+const text = `# Slash commands
+
+One list for the terminal chat, the desktop, the dashboard and chat platforms; \`/help\` prints what works where you are, \`/help <command>\` explains one.
+
+- Upper and lower case are the same. A beginning will do (\`/mod\` is \`/model\`); an exact name or another name wins over a beginning, and of several that fit the first in the lists below is meant.
+- A line that begins like a path (\`/usr/bin/env is …\`) is a prompt. An unknown command names the nearest ones.
+- Skills are commands too: \`/<skill> [text]\` asks the agent to use that skill.
+- \`quick_commands\` in config.yaml gives a command another name: \`quick_commands: { review: { type: alias, target: "plan review the open changes" } }\`. Those of type \`exec\` are refused: programs run through approvals, never past them.
+- “All but chats” means that a command shows or changes what belongs to the owner of the machine, so nobody in a chat can use it.
+
+${sections.join('\n\n')}
+
+## The queue
+
+A prompt that comes while a turn runs waits (\`display.busy_input_mode: queue\`, the default), joins the turn with its next tool result (\`steer\`), or interrupts it (\`interrupt\`); \`/busy\` changes it. \`/queue <prompt>\` always puts one in line. What waits is stored with the conversation: it survives a restart of the worker and runs in its order.
+
+\`/queue list\`, \`/queue edit 2 <prompt>\`, \`/queue rm 2\`, \`/queue move 3 1\` and \`/queue clear\` manage it. A prompt that begins with one of these words is put in line with \`/queue add <prompt>\`.
+
+## Beside the conversation
+
+\`/btw <question>\` asks one model call about the conversation as it stands, without tools. Nothing of it enters the history, the provider’s cache or the running turn; the answer is shown on the side. The model is \`auxiliary.btw\` of config.yaml, or the session’s own. Four at a time in one conversation.
+
+\`/bg <prompt>\` works in a hidden session of its own. Its result is told to the conversation that asked, also when the terminal was closed or the worker restarted meanwhile; in a chat it is sent there.
+
+\`/plan [task]\` makes a plan in \`.agent/plans/\` of the working directory and carries nothing out.
+
+## Blueprints
+
+\`/blueprint\` (\`/bp\`) lists ready-made scheduled jobs. \`/bp reminder\` asks for what it needs, one question after the other; \`/bp reminder what="call mother" when=2h\` makes the job at once. A skill offers its own with \`metadata.<vendor>.blueprint\` in its SKILL.md: \`schedule\`, \`prompt\`, \`title\`, \`description\` and \`slots\` (\`name\`, \`label\`, \`default\`, \`options\`); \`{slot}\` stands for a value, \`{time:cron}\` for the daily cron line of a time of day.
+
+| blueprint | does | slots (in brackets: has a default) |
+|---|---|---|
+${blueprints}
+
+This page is made from \`agent/commands/\`: \`node scripts/slashCommandsDoc.ts --write\`.
+`;
+
+generatedDoc('slash-commands.md', text, 'slashCommandsDoc.ts');

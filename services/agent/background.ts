@@ -1,0 +1,140 @@
+/**
+ * `/bg`: work in an independent hidden session. Which session asked for which stands in the store until
+ * the result has been told, so neither a surface that leaves nor a restart of the worker loses it.
+ */
+import { AgentError, messageOf } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { errorFields } from '../../base/log.ts';
+import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
+import type { WorkerContext } from '../worker.ts';
+import type { EventLog } from './events.ts';
+import type { SessionRecord, Store } from './store.ts';
+import { originOf } from './toolbox.ts';
+import { turnErrorOf, type Transcripts } from './transcripts.ts';
+import type { Turns } from './turns.ts';
+
+export interface BackgroundParts {
+  context: WorkerContext;
+  store: Store;
+  transcripts: Transcripts;
+  events: EventLog;
+  turns: Turns;
+}
+
+/** Rows of state_meta: `background:<child>` → `{asked_by, message_id}`. */
+const PREFIX = 'background:';
+
+interface Task {
+  child: string;
+  askedBy: string;
+  messageId: number;
+}
+
+export class Background {
+  #parts: BackgroundParts;
+
+  constructor(parts: BackgroundParts) {
+    this.#parts = parts;
+  }
+
+  /** Errors: BUSY when too many work already, those of a new session and of a prompt. */
+  start(session: SessionRecord, { text, surface }: { text: string; surface: string }): { taskId: string; sessionId: string } {
+    const { store, turns } = this.#parts;
+    turns.refuseWhenDraining();
+    const open = this.#open();
+    if (open.length >= limits.side.backgroundMax)
+      throw new AgentError('BUSY', `${open.length} background sessions work already`, {
+        retryAfterMs: 30_000,
+        fix: 'wait for one of them',
+      });
+    const task = store.transaction(() => {
+      const child = store.createSession({
+        source: session.source,
+        title: `Background: ${text.replaceAll(/\s+/g, ' ').slice(0, 60)}`,
+        model: session.model ?? undefined,
+        provider: session.provider ?? undefined,
+        cwd: session.cwd,
+      });
+      store.run(
+        'UPDATE sessions SET hidden = 1, parent_session_id = ?, platform = ?, safe_mode = ?, reasoning_effort = ? WHERE id = ?',
+        session.id,
+        session.platform,
+        session.safe_mode,
+        session.reasoning_effort,
+        child.id,
+      );
+      return { child: child.id, askedBy: session.id };
+    });
+    const { messageId } = turns.submit({ sessionId: task.child, text, surface, unattended: true }, (id) =>
+      store.run(
+        'INSERT INTO state_meta (key, value) VALUES (?, ?)',
+        PREFIX + task.child,
+        JSON.stringify({ asked_by: task.askedBy, message_id: id }),
+      ),
+    );
+    void this.#follow({ ...task, messageId });
+    return { taskId: task.child, sessionId: task.child };
+  }
+
+  /** At start: those of the last worker. */
+  resume(): void {
+    for (const task of this.#open()) void this.#follow(task);
+  }
+
+  #open(): Task[] {
+    return this.#parts.store
+      .all<{ key: string; value: string }>("SELECT key, value FROM state_meta WHERE key LIKE 'background:%'")
+      .map(({ key, value }) => {
+        const { asked_by, message_id } = JSON.parse(value) as { asked_by: string; message_id: number };
+        return { child: key.slice(PREFIX.length), askedBy: asked_by, messageId: message_id };
+      });
+  }
+
+  async #follow(task: Task): Promise<void> {
+    const { context, transcripts, turns } = this.#parts;
+    try {
+      while (transcripts.message(task.messageId)?.position === null || turns.runs(task.messageId)) await turns.ended(task.messageId);
+      this.#tell(task);
+    } catch (thrown) {
+      // The worker is leaving, or the store is full: the next start takes it up again.
+      context.log.info(`the result of a background session is kept for later: ${messageOf(thrown)}`, { session_id: task.child });
+    }
+  }
+
+  #tell({ child, askedBy, messageId }: Task): void {
+    const { store, events, transcripts } = this.#parts;
+    const turn = transcripts.lastTurnOf(messageId);
+    const error = turn ? turnErrorOf(turn) : null;
+    const status = !turn || turn.status === 'running' ? 'error' : turn.status;
+    const text = [turn?.text ?? '', error ? `${error.code}: ${error.message}` : ''].filter(Boolean).join('\n');
+    const asker = store.session(askedBy);
+    const done = () => store.run('DELETE FROM state_meta WHERE key = ?', PREFIX + child);
+    if (!asker) return void done();
+    events.atomically(askedBy, () => {
+      events.emit(askedBy, null, 'background.complete', { task_id: child, session_id: child, text, status });
+      done();
+    });
+    events.broadcast('sessions.changed');
+    this.#deliver(asker, { child, text, status });
+  }
+
+  /** A chat of the gateway hears no events. */
+  #deliver(asker: SessionRecord, { child, text, status }: { child: string; text: string; status: string }): void {
+    const target = originOf(asker);
+    if (target === null) return;
+    const said = status === 'complete' ? text || '(nothing to say)' : `${text}\n(${status})`;
+    this.#parts.context
+      .peer('gateway')
+      .call(
+        enqueueDelivery,
+        { target, text: said, idempotency_key: `background:${child}`, origin: 'background' },
+        { repeatForMs: limits.side.deliverMs },
+      )
+      .catch((thrown: unknown) =>
+        this.#parts.context.log.warn('the result of a background session could not be delivered', {
+          session_id: child,
+          ...errorFields(thrown),
+        }),
+      );
+  }
+}

@@ -1,0 +1,192 @@
+/** The host of slash commands: each call goes to the function that the RPC method of that name calls. */
+import { AgentError } from '../../base/errors.ts';
+import type { Calls, CommandHost, Surface, UsageOfDays } from '../../agent/commands/host.ts';
+import * as cron from '../../ipc/contracts/cron.ts';
+import * as rpc from '../../ipc/contracts/rpc.ts';
+import * as commands from '../../ipc/contracts/rpcRequests.ts';
+import * as sessions from '../../ipc/contracts/rpcSessions.ts';
+import * as settings from '../../ipc/contracts/rpcSettings.ts';
+import * as tools from '../../ipc/contracts/rpcTools.ts';
+import { isTransport } from '../../ipc/client.ts';
+import { checked, type CallContext, type Handler } from '../../ipc/link.ts';
+import type { Method } from '../../ipc/method.ts';
+import type { Background } from './background.ts';
+import { factsOf } from './models.ts';
+import type { SessionParts } from './sessions.ts';
+import type { SideQuestions } from './sideQuestions.ts';
+import type { SessionRecord } from './store.ts';
+import { originOf } from './toolbox.ts';
+
+/** The contract behind each call: what a command says and reads has to fit it. */
+type Served = { [N in keyof Calls]: Method<never, Calls[N]['result'], never> };
+const methods = {
+  'prompt.submit': rpc.promptSubmit,
+  'prompt.btw': sessions.promptBtw,
+  'prompt.background': sessions.promptBackground,
+  'session.interrupt': rpc.sessionInterrupt,
+  'session.steer': sessions.sessionSteer,
+  'session.queue': sessions.sessionQueue,
+  'session.list': rpc.sessionList,
+  'session.title': rpc.sessionTitle,
+  'session.undo': sessions.sessionUndo,
+  'session.branch': sessions.sessionBranch,
+  'session.history': rpc.sessionHistory,
+  'session.compress': sessions.sessionCompress,
+  'session.usage': sessions.sessionUsage,
+  'session.context_breakdown': sessions.contextBreakdown,
+  'config.get': settings.configGet,
+  'config.set': settings.configSet,
+  'model.options': settings.modelOptions,
+  'tools.list': tools.toolsList,
+  'skills.list': tools.skillsList,
+  'skills.view': tools.skillView,
+  'skills.toggle': tools.skillToggle,
+  'memory.show': tools.memoryShow,
+  'memory.review': tools.memoryReview,
+  'approval.respond': commands.approvalRespond,
+  'reload.mcp': settings.reloadMcp,
+  'process.list': tools.processList,
+  'cron.list': cron.listJobs,
+  'cron.create': cron.createJob,
+  'cron.pause': cron.pauseJob,
+  'cron.resume': cron.resumeJob,
+  'cron.remove': cron.removeJob,
+  'cron.run': cron.runJob,
+} satisfies { [N in keyof Served]: { result: { _output: Calls[N]['result'] } } };
+
+/** Calls that are not about one session. */
+const WITHOUT_SESSION: ReadonlySet<string> = new Set(['session.list', 'skills.view', 'skills.toggle', 'memory.show', 'memory.review']);
+/** Calls that take the surface as well. */
+const WITH_SURFACE: ReadonlySet<string> = new Set(['prompt.submit', 'prompt.background', 'session.steer']);
+
+export interface HostParts extends SessionParts {
+  side: SideQuestions;
+  background: Background;
+}
+
+export interface HostRequest {
+  session: SessionRecord;
+  surface: Surface;
+  user?: string | null;
+  call: CallContext;
+  /** Stands in for `prompt.submit`: a chat of the gateway submits its prompts itself. */
+  capture?: (text: string) => void;
+  /** Side questions are waited for: the surface hears no events. */
+  waits?: boolean;
+}
+
+/** `handlers`: every method of the gateway RPC. */
+export function createCommandHost(parts: HostParts, handlers: readonly Handler[], request: HostRequest): CommandHost {
+  const { context, store, turns, desk } = parts;
+  const { session, surface, capture } = request;
+  const call = async (name: keyof Calls, params: object): Promise<unknown> => {
+    if (name.startsWith('cron.')) return askCron(parts, methods[name], params);
+    if (name === 'prompt.submit' && capture) {
+      capture((params as { text: string }).text);
+      return { status: 'streaming', message_id: 0 };
+    }
+    const handler = handlers.find(({ method }) => method.name === name);
+    if (!handler) throw new AgentError('METHOD_NOT_FOUND', `${name} is not served by this build`);
+    const full = {
+      ...params,
+      ...(WITHOUT_SESSION.has(name) ? {} : { session_id: session.id }),
+      ...(WITH_SURFACE.has(name) ? { surface } : {}),
+    };
+    return await handler.run(checked(handler.method.params, full, handler.method.invalid, name), request.call);
+  };
+  return {
+    surface,
+    session: { id: session.id, title: session.title, platform: session.platform },
+    user: request.user ?? null,
+    origin: originOf(session),
+    busy: () => turns.isRunning(session.id),
+    call: call as CommandHost['call'],
+    startNew: (title) => startNew(parts, handlers, { ...request, title }),
+    findSession: (name) => store.findSession(name),
+    sideAnswer: (taskId) => (request.waits ? parts.side.answerOf(taskId) : null),
+    facts() {
+      const { provider, model, scripted } = factsOf(desk.resolve(session));
+      const { version } = context.release;
+      const names = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
+      return {
+        version,
+        profile: context.profile,
+        home: context.paths.dir,
+        model,
+        provider,
+        scripted,
+        cwd: session.cwd,
+        tools: names.length,
+      };
+    },
+    usageOfDays: (days) => usageOfDays(parts, days),
+    reloadEnv: () => context.secrets().names().length,
+    personalities: () => context.config().config.personalities ?? {},
+    quickCommands: () => context.config().config.quick_commands ?? {},
+  };
+}
+
+/** A chat gets a session under its key at its next message; a surface is given one. */
+async function startNew(
+  { store, turns }: HostParts,
+  handlers: readonly Handler[],
+  { session, surface, title, call }: HostRequest & { title: string | undefined },
+): Promise<{ sessionId: string }> {
+  if (session.session_key !== null && surface === 'gateway') {
+    turns.interrupt(session.id);
+    store.forgetConversation(session.session_key);
+    return { sessionId: session.id };
+  }
+  const create = handlers.find(({ method }) => method.name === rpc.sessionCreate.name)!;
+  const made = (await create.run({ source: surface, cwd: session.cwd, ...(title ? { title } : {}) }, call)) as { session_id: string };
+  return { sessionId: made.session_id };
+}
+
+async function askCron({ context }: HostParts, method: Method<unknown, unknown>, params: unknown): Promise<unknown> {
+  try {
+    return await context.peer('cron').call(method, params);
+  } catch (thrown) {
+    if (!isTransport(thrown)) throw thrown;
+    throw new AgentError('PEER_UNREACHABLE', 'the cron worker does not answer', {
+      cause: thrown,
+      fix: 'agent status shows why; agent start cron',
+    });
+  }
+}
+
+interface DayRow {
+  day: string;
+  turns: number;
+  input: number;
+  output: number;
+  model_calls: number;
+  tool_calls: number;
+}
+
+/** From the recorded turns; days are those of this machine's clock. */
+function usageOfDays({ store }: HostParts, days: number): UsageOfDays {
+  const since = Date.now() - days * 86_400_000;
+  const rows = store.all<DayRow>(
+    `SELECT date(started_at / 1000, 'unixepoch', 'localtime') AS day, count(*) AS turns, sum(model_calls) AS model_calls, sum(tool_calls) AS tool_calls,
+       coalesce(sum(json_extract(usage, '$.input')), 0) AS input, coalesce(sum(json_extract(usage, '$.output')), 0) AS output
+     FROM turns WHERE started_at >= ? GROUP BY day ORDER BY day`,
+    since,
+  );
+  const { sessions } = store.one<{ sessions: number }>(
+    'SELECT count(DISTINCT session_id) AS sessions FROM turns WHERE started_at >= ?',
+    since,
+  )!;
+  const models = store.all<{ model: string; turns: number }>(
+    'SELECT model, count(*) AS turns FROM turns WHERE started_at >= ? AND model IS NOT NULL GROUP BY model ORDER BY turns DESC LIMIT 10',
+    since,
+  );
+  const sum = (key: 'turns' | 'model_calls' | 'tool_calls') => rows.reduce((all, row) => all + row[key], 0);
+  return {
+    turns: sum('turns'),
+    sessions,
+    model_calls: sum('model_calls'),
+    tool_calls: sum('tool_calls'),
+    days: rows.map(({ day, turns, input, output }) => ({ day, turns, input, output })),
+    models,
+  };
+}

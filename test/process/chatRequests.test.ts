@@ -1,0 +1,112 @@
+/** Questions of the agent in a terminal conversation, over a real socket: asked, shown, answered, withdrawn, and back after a reconnect. */
+import { join } from 'node:path';
+import t from 'tap';
+import { Conversation, type ChatEvent, type ConversationHost } from '../../chat/conversation.ts';
+import * as rpc from '../../ipc/contracts/rpc.ts';
+import { approvalRequest, requestAnswer, requestShown, type OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
+import { dial } from '../../ipc/dial.ts';
+import { handle, type Link } from '../../ipc/link.ts';
+import { serve } from '../../ipc/serve.ts';
+import { testHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
+
+const info = {
+  model: 'm',
+  provider: 'p',
+  reasoning_effort: null,
+  reasoning_effort_wire: null,
+  service_tier: null,
+  fast: false,
+  approval_mode: 'manual' as const,
+  safe_mode: false,
+  context_max: null,
+  context_used: null,
+  usage: { input: 0, output: 0, reasoning: 0, cache_read: 0, cache_write: 0, model_calls: 0, cost_usd: null },
+  scripted: true,
+  cwd: '/',
+  tools: [],
+  running: false,
+  title: null,
+  version: '1',
+  credential_warning: null,
+};
+const params = {
+  session_id: 'ses_1',
+  request_id: 'req_1',
+  tool_name: 'terminal',
+  command: 'rm -r build',
+  reasons: ['it deletes files'],
+  description: '',
+  choices: ['once' as const, 'deny' as const],
+};
+
+/** An agent that knows one session and keeps what clients say about requests. */
+async function fakeAgent(socket: string, open: OpenRequest[]) {
+  const said: unknown[] = [];
+  const links: Link[] = [];
+  const server = await serve({
+    path: socket,
+    slot: 'agent',
+    token: 'token',
+    code: 'c',
+    nonce: 'n',
+    handlers: [
+      handle(rpc.sessionCreate, (_, { link }) => {
+        links.push(link);
+        return { session_id: 'ses_1', messages: [], message_count: 0, info };
+      }),
+      handle(rpc.eventsSince, (_, { link }) => {
+        links.push(link);
+        return { events: [], latest_seq: 0, truncated: false, count: 0, epoch: 'e', open_requests: open };
+      }),
+      handle(requestShown, ({ request_id }) => {
+        said.push(['shown', request_id]);
+        return { acknowledged: true, expires_at: null };
+      }),
+      handle(requestAnswer, ({ request_id, result }) => {
+        said.push(['answer', request_id, result]);
+        return { status: 'ok' as const };
+      }),
+    ],
+  });
+  return { server, said, links };
+}
+
+t.test('a request is answered on its own frame; after a reconnect it is open again and answered by its id', async (t) => {
+  using home = testHome();
+  const socket = join(home.root, 'a.sock');
+  const open: OpenRequest[] = [];
+  const { server, said, links } = await fakeAgent(socket, open);
+  t.teardown(() => server[Symbol.asyncDispose]());
+  const host: ConversationHost = {
+    dial: (notices, signal, handlers = []) => dial(socket, { token: 'token', slot: 'cli', notices, handlers, signal, startingMs: 5_000 }),
+  };
+  const { conversation } = await Conversation.open(host, { surface: 'cli', answers: true });
+  using opened = conversation;
+  const events: ChatEvent[] = [];
+  opened.listen((event) => void events.push(event));
+
+  const first = links[0]!.call(approvalRequest, params);
+  await until('the card', () => events.find(({ type }) => type === 'request.open'));
+  t.match(events.at(-1), { id: 'req_1', method: 'approval', params: { command: 'rm -r build' } });
+  await opened.shown('req_1');
+  t.ok(await opened.answer('req_1', { choice: 'once' }));
+  t.same(await first, { choice: 'once' });
+
+  void links[0]!.call(approvalRequest, { ...params, request_id: 'req_2' }).catch(() => {});
+  await until('the second card', () => events.some((event) => event.type === 'request.open' && event.id === 'req_2'));
+  open.push({
+    id: 'req_2',
+    method: 'approval',
+    params: { ...params, request_id: 'req_2' },
+    asked_at: new Date().toISOString(),
+    expires_at: null,
+  });
+  links[0]!.destroy();
+  await until('it is open again', () => events.filter((event) => event.type === 'request.open' && event.id === 'req_2').length === 2);
+  t.ok(await opened.answer('req_2', { choice: 'deny' }));
+  t.same(said, [
+    ['shown', 'req_1'],
+    ['answer', 'req_2', { choice: 'deny' }],
+  ]);
+});

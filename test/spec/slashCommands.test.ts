@@ -1,0 +1,275 @@
+/** Rows of the interface spec about slash commands, through `command.dispatch` of a real agent worker. */
+import t from 'tap';
+import type { ResultOf } from '../../ipc/method.ts';
+import { eventsSince, sessionHistory, sessionList } from '../../ipc/contracts/rpc.ts';
+import { commandDispatch } from '../../ipc/contracts/rpcCommands.ts';
+import { promptBtw, sessionQueue } from '../../ipc/contracts/rpcSessions.ts';
+import { connect, type AgentClient } from '../harness/agentClient.ts';
+import { testHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
+import { startWorker } from '../harness/worker.ts';
+
+t.setTimeout(60_000);
+
+const home = testHome();
+let worker = await startWorker(home, 'agent', { demo: true });
+const cron = await startWorker(home, 'cron');
+t.teardown(async () => {
+  await worker[Symbol.asyncDispose]();
+  await cron[Symbol.asyncDispose]();
+  home[Symbol.dispose]();
+});
+
+type Dispatched = ResultOf<typeof commandDispatch>;
+const run = (client: AgentClient, session_id: string, line: string): Promise<Dispatched> =>
+  client.link.call(commandDispatch, { session_id, line, surface: 'cli' });
+
+async function busySession(client: AgentClient): Promise<string> {
+  const session = await client.create();
+  const from = client.events.length;
+  await client.submit(session, 'slow: 60');
+  await client.next('message.delta', () => true, from);
+  return session;
+}
+
+const waiting = async (client: AgentClient, session_id: string) =>
+  (await client.link.call(sessionQueue, { session_id, action: 'list' })).queued.map(({ text }) => text);
+
+/** Of a method that another build serves: the row then stands for how the command asks for it. */
+const isServed = (done: Dispatched | { code: string }): done is Dispatched => !('code' in done);
+const runOrCode = (client: AgentClient, session: string, line: string): Promise<Dispatched | { code: string }> =>
+  run(client, session, line).catch((thrown: { code: string }) => ({ code: thrown.code }));
+
+t.test('slash.1 /compress here [N] keeps the last N exchanges; a wrong number says how it is written', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  await client.turn(session, 'say: 3 words');
+  for (const line of ['/compress here 2', '/compress --keep 1', '/compress the file names']) {
+    const done = await runOrCode(client, session, line);
+    if (isServed(done)) t.match(done, { kind: 'text', name: 'compress', text: /ompressed\./ }, line);
+    else t.equal(done.code, 'METHOD_NOT_FOUND', line);
+  }
+  await t.rejects(run(client, session, '/compress here many'), { code: 'USAGE', fix: /here \[N\] \| --keep N \| focus/ });
+});
+
+t.test('slash.2 /queue: a bare prompt is put in line; list, edit, rm, move, clear and add manage it', async (t) => {
+  using client = await connect(worker);
+  const session = await busySession(client);
+  t.match(await run(client, session, '/queue say: 1 word'), { kind: 'prompt', text: /Queued/, message_id: Number });
+  await run(client, session, '/q add list');
+  await run(client, session, '/queue list the open files');
+  t.same(await waiting(client, session), ['say: 1 word', 'list', 'list the open files']);
+  t.match((await run(client, session, '/queue list')).text, / 1 {2}say: 1 word\n {2}2 {2}list/);
+  await run(client, session, '/queue move 3 1');
+  t.same(await waiting(client, session), ['list the open files', 'say: 1 word', 'list']);
+  await run(client, session, '/queue edit 2 say: 2 words');
+  await run(client, session, '/queue rm 3');
+  t.same(await waiting(client, session), ['list the open files', 'say: 2 words']);
+  const told = client.events
+    .filter(({ type }) => type === 'queue.updated')
+    .map(({ payload }) => (payload.queued as { text: string }[]).map(({ text }) => text));
+  t.same(told.at(-1), ['list the open files', 'say: 2 words'], 'surfaces are told');
+  await t.rejects(run(client, session, '/queue rm 7'), { code: 'BAD_REQUEST' });
+  await run(client, session, '/queue clear');
+  t.same(await waiting(client, session), []);
+  await run(client, session, '/stop');
+});
+
+t.test('slash.2 /queue survives a restart, in its order, and the first one runs first', async (t) => {
+  {
+    using client = await connect(worker);
+    const session = await busySession(client);
+    for (const words of [1, 2, 3]) await run(client, session, `/queue say: ${words} words`);
+    await run(client, session, '/queue move 3 1');
+  }
+  await worker.kill('SIGKILL');
+  worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  const session = (await client.link.call(sessionList, { limit: 1 })).sessions[0]!.id;
+  const prompts = await until('all three have run', async () => {
+    const { messages } = await client.link.call(sessionHistory, { session_id: session });
+    const done = messages.filter(({ role, content }) => role === 'user' && content.startsWith('say:'));
+    return messages.at(-1)?.finish_reason === 'stop' && done.length === 3 && done.map(({ content }) => content);
+  });
+  t.same(prompts, ['say: 3 words', 'say: 1 words', 'say: 2 words']);
+});
+
+t.test('slash.3 /btw answers from the conversation while a turn runs, and leaves the session as it was', async (t) => {
+  using client = await connect(worker);
+  const session = await busySession(client);
+  const before = await client.link.call(sessionHistory, { session_id: session });
+  const { data } = await run(client, session, '/btw say: 4 words');
+  const { payload } = await client.next('btw.complete', ({ payload: found }) => found.task_id === (data as { task_id: string }).task_id);
+  t.match(payload, { question: 'say: 4 words', text: 'alpha bravo charlie delta', error: null });
+  t.same(await client.link.call(sessionHistory, { session_id: session }), before);
+  t.same(await waiting(client, session), []);
+  t.notOk(client.events.some(({ type, payload: found }) => type === 'message.complete' && found.status !== 'interrupted'));
+  await run(client, session, '/stop');
+});
+
+t.test('ev.10 btw.complete is sent when a side question is answered, with the answer; it is replayed to who comes later', async (t) => {
+  let session = '';
+  {
+    using client = await connect(worker);
+    session = await client.create();
+    await client.link.call(promptBtw, { session_id: session, text: 'say: 2 words' });
+    await client.next('btw.complete');
+  }
+  using later = await connect(worker);
+  const { events } = await later.link.call(eventsSince, { session_id: session, last_seen: 0 });
+  t.match(
+    events.filter(({ type }) => type === 'btw.complete'),
+    [{ payload: { question: 'say: 2 words', text: 'alpha bravo' } }],
+  );
+});
+
+t.test('rpc.11 prompt.submit sends a turn, prompt.btw asks a side question; a failed one says why and too many are refused', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  t.match((await client.turn(session, 'say: 1 word')).complete, { status: 'complete', text: 'alpha' });
+  await client.link.call(promptBtw, { session_id: session, text: 'fail: 429' });
+  t.match((await client.next('btw.complete')).payload, { text: '', error: /PROVIDER_FAILED/ });
+  const asked = await Promise.allSettled(
+    Array.from({ length: 6 }, () => client.link.call(promptBtw, { session_id: session, text: 'slow: 1' })),
+  );
+  t.equal(asked.filter(({ status }) => status === 'fulfilled').length, 4);
+  t.match(
+    asked.findLast(({ status }) => status === 'rejected'),
+    { reason: { code: 'BUSY' } },
+  );
+});
+
+t.test('slash.4 /bg works in a hidden session of its own and tells the one that asked', async (t) => {
+  using client = await connect(worker);
+  const session = await busySession(client);
+  const { data } = await run(client, session, '/bg say: 5 words');
+  const { payload } = await client.next('background.complete');
+  t.match(payload, { task_id: (data as { task_id: string }).task_id, text: 'alpha bravo charlie delta echo', status: 'complete' });
+  const { messages } = await client.link.call(sessionHistory, { session_id: session });
+  t.notOk(
+    messages.some(({ content }) => content.includes('5 words')),
+    'the conversation that asked is untouched',
+  );
+  t.match((await client.link.call(sessionHistory, { session_id: payload.session_id as string })).messages, [
+    { role: 'user' },
+    { role: 'assistant' },
+  ]);
+  await run(client, session, '/stop');
+});
+
+t.test('slash.4 /bg survives the surface and the worker that started it: the result is told to who comes back', async (t) => {
+  let session = '';
+  {
+    using client = await connect(worker);
+    session = await client.create();
+    await run(client, session, '/bg slow: 60');
+  }
+  await worker.kill('SIGKILL');
+  worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  const told = await until('the result is told', async () => {
+    const { events } = await client.link.call(eventsSince, { session_id: session, last_seen: 0 });
+    return events.find(({ type }) => type === 'background.complete');
+  });
+  t.match(told.payload, { status: 'interrupted' });
+});
+
+t.test('slash.5 /plan asks for a plan under .agent/plans/ that is not carried out, on every surface', async (t) => {
+  using client = await connect(worker);
+  for (const surface of ['cli', 'tui', 'desktop', 'api'] as const) {
+    const session_id = await client.create();
+    const from = client.events.length;
+    t.match(await client.link.call(commandDispatch, { session_id, line: '/plan tidy the attic', surface }), {
+      kind: 'prompt',
+      message_id: Number,
+    });
+    await client.next('message.complete', () => true, from);
+    const { messages } = await client.link.call(sessionHistory, { session_id });
+    t.match(messages[0]!.content, /do not carry it out[\s\S]*Task: tidy the attic[\s\S]*\.agent\/plans\//, surface);
+  }
+});
+
+t.test('slash.6 /fast takes auto and cold, switches over without a word, and refuses other words', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  await t.rejects(run(client, session, '/fast sometimes'), { code: 'USAGE', fix: '/fast [auto | cold | on | off | status]' });
+  for (const [line, said] of [
+    ['/fast auto', 'Fast: auto'],
+    ['/fast cold', 'Fast: cold'],
+    ['/fast off', 'Fast: off'],
+    ['/fast', 'Fast: on'],
+  ] as const) {
+    const done = await runOrCode(client, session, line);
+    if (isServed(done)) t.match(done, { kind: 'text', text: said }, line);
+    else t.equal(done.code, 'METHOD_NOT_FOUND', line);
+  }
+});
+
+t.test('slash.7 /model takes --provider, --reasoning and a scope', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  for (const line of ['/model rehearsal --provider demo --session', '/model demo:rehearsal --reasoning low', '/model rehearsal --global']) {
+    const done = await runOrCode(client, session, line);
+    if (isServed(done)) t.match(done, { kind: 'text', text: /^Model: .*rehearsal/ }, line);
+    else t.equal(done.code, 'METHOD_NOT_FOUND', line);
+  }
+  await t.rejects(run(client, session, '/reasoning enormous'), { code: 'USAGE' });
+});
+
+t.test('slash.8 /login says that no account portal is configured', async (t) => {
+  using client = await connect(worker);
+  await t.rejects(run(client, await client.create(), '/login'), { code: 'PORTAL_UNAVAILABLE', fix: /provider/ });
+});
+
+t.test('slash.9 /context shows a table of categories and the context files', async (t) => {
+  using client = await connect(worker);
+  const done = await runOrCode(client, await client.create(), '/context');
+  if (isServed(done)) t.match(done.text, /tokens[\s\S]*ontext files/);
+  else t.equal(done.code, 'METHOD_NOT_FOUND');
+});
+
+t.test('slash.10 /blueprint lists, asks one question after the other, and makes one job; /bp is the same', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  t.match((await run(client, session, '/blueprint')).text, /morning-briefing[\s\S]*reminder/);
+  const first = await run(client, session, '/bp reminder');
+  t.match(first, { kind: 'choice', text: /What should I remind you of/, args: '/blueprint reminder what=' });
+  const second = await run(client, session, `${first.args}"water the plants" ...`);
+  t.match(second, {
+    kind: 'choice',
+    text: /When\?/,
+    choices: [{ label: '30m', line: '/blueprint reminder what="water the plants" when=30m' }],
+  });
+  t.match(await run(client, session, second.choices[0]!.line), { kind: 'text', text: /Made the job “Reminder”.*30m/ });
+  t.match(await run(client, session, '/bp reminder what=tea when=2h'), { kind: 'text', text: /2h/ }, 'slot=value makes it at once');
+  t.match((await run(client, session, '/cron')).text, /Reminder +30m[\s\S]*Reminder +2h/);
+  await t.rejects(run(client, session, '/bp reminder colour=red'), { code: 'USAGE', fix: /what \[when\]/ });
+});
+
+t.test('slash.11 /reload-mcp asks first, since the cache starts anew, and reloads on `now`', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  t.match(await run(client, session, '/reload-mcp'), {
+    kind: 'choice',
+    text: /cache/,
+    choices: [{ line: '/reload-mcp now' }, { line: '' }],
+  });
+  const done = await runOrCode(client, session, '/reload-mcp now');
+  if (isServed(done)) t.match(done.text, /MCP server/);
+  else t.equal(done.code, 'METHOD_NOT_FOUND');
+});
+
+t.test('rpc.13 command.dispatch runs a built-in slash command by name, alias and beginning; others name the nearest', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  for (const line of ['/version', 'version', '/VERS', '/versi'])
+    t.match(await run(client, session, line), { kind: 'text', name: 'version', text: /^agent \d/ }, line);
+  t.match(await run(client, session, '/exit'), { kind: 'local', name: 'quit' });
+  await t.rejects(run(client, session, '/versoin'), { code: 'UNKNOWN_COMMAND', fix: /\/version/, facts: { nearest: ['/version'] } });
+  t.match(await run(client, session, '/usr/bin/env is a program'), { kind: 'prompt', message_id: Number });
+  await client.next('message.complete');
+  const busy = await busySession(client);
+  await t.rejects(run(client, busy, '/undo'), { code: 'BUSY', fix: /\/stop/ });
+  t.match(await run(client, busy, '/status'), { text: /working/ });
+  t.match(await run(client, busy, '/stop'), { text: 'Stopped.' });
+});
