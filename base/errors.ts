@@ -97,6 +97,11 @@ export const errorTable = {
     means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.',
   },
   SEARCH_FAILED: { rpc: 4331, retry: true, means: 'The search index could not answer; conversations go on without it.' },
+  NOT_ANSWERED: {
+    rpc: 4320,
+    retry: false,
+    means: 'A question to the owner was not answered in time, and approvals.on_timeout ends the turn then.',
+  },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },

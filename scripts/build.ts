@@ -127,7 +127,9 @@ function entries(): Record<string, string> {
   const workers = readdirSync(join(root, 'services'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && existsSync(join(root, 'services', entry.name, 'main.ts')))
     .map((entry) => `services/${entry.name}/main`);
-  return Object.fromEntries(['bin/main', 'bin/agentd', 'bin/sweep', 'services/agent/searchThread', ...workers].map((name) => [name, join(root, `${name}.ts`)]));
+  return Object.fromEntries(
+    ['bin/main', 'bin/agentd', 'bin/sweep', 'services/agent/searchThread', ...workers].map((name) => [name, join(root, `${name}.ts`)]),
+  );
 }
 
 /** The supervisor starts `dist/services/<slot>/main.js` by path. */

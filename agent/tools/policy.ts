@@ -1,6 +1,7 @@
 /**
  * Who may use which toolset, as one pure function of surface, configuration and model. Nothing else
- * decides this. Order: what the surface gets, then what approvals allow, then `agent.disabled_toolsets`.
+ * decides this. Order: what the surface gets, then `agent.disabled_toolsets`. Dangerous calls of what is left are
+ * asked about one by one (agent/approvals).
  */
 import type { Tool } from './registry.ts';
 
@@ -15,10 +16,6 @@ export interface PolicyInput {
   disabled?: readonly string[] | undefined;
   /** `platform_toolsets`. */
   platformToolsets?: Readonly<Record<string, string | readonly string[]>> | undefined;
-  /** `approvals.mode`. */
-  approvals?: 'manual' | 'off' | undefined;
-  /** `memory.write_approval`. */
-  memoryApproval?: boolean | undefined;
 }
 
 export interface Verdict {
@@ -44,7 +41,7 @@ export function decideTools(tools: readonly Tool[], input: PolicyInput): Verdict
 }
 
 function refusalOf(toolset: string, input: PolicyInput): string | undefined {
-  return surfaceRefusal(toolset, input) ?? approvalRefusal(toolset, input) ?? disabledRefusal(toolset, input);
+  return surfaceRefusal(toolset, input) ?? disabledRefusal(toolset, input);
 }
 
 function surfaceRefusal(toolset: string, input: PolicyInput): string | undefined {
@@ -78,16 +75,6 @@ function covers(entry: string, toolset: string): boolean {
   if (entry === toolset || entry === 'agent-cli') return true;
   if (entry === 'mcp') return toolset.startsWith('mcp-');
   return entry.startsWith('agent-') && !HOST_TOOLSETS.has(toolset);
-}
-
-function approvalRefusal(toolset: string, { scripted, approvals, memoryApproval }: PolicyInput): string | undefined {
-  if (toolset === 'terminal' && !scripted && approvals !== 'off') {
-    return 'commands of a model need approval, and this version cannot ask for one yet; the owner lets the model run commands unasked with `agent config set approvals.mode off`';
-  }
-  if (toolset === 'memory' && memoryApproval) {
-    return 'memory.write_approval is on, and this version cannot stage memory for review yet; `agent config set memory.write_approval false` allows it';
-  }
-  return undefined;
 }
 
 function disabledRefusal(toolset: string, { disabled = [] }: PolicyInput): string | undefined {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorResult } from '../turn.ts';
-import type { Danger, ToolCall, ToolResult, ToolRun, Tools, ToolSpec } from '../ports.ts';
+import type { Danger, Owner, ToolCall, ToolResult, ToolRun, Tools, ToolSpec } from '../ports.ts';
 import { cutMiddle } from './outputCap.ts';
 
 export interface Tool extends ToolSpec {
@@ -27,17 +27,28 @@ interface Definition<T> {
   toolset: string;
   description: string;
   args: z.ZodType<T>;
+  parallel?: boolean;
+  /** As of Tool, with checked arguments. */
+  danger?(args: T): Danger | undefined;
   run(args: T, run: ToolRun): Promise<ToolResult>;
 }
 
 /** A tool of our own: arguments checked by its schema before it runs. */
-export function defineTool<T>({ name, toolset, description, args: schema, run }: Definition<T>): Tool {
+export function defineTool<T>({ name, toolset, description, args: schema, parallel, danger, run }: Definition<T>): Tool {
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
   return {
     name,
     toolset,
     description,
     parameters,
+    ...(parallel === undefined ? {} : { parallel }),
+    ...(danger && {
+      danger(args) {
+        const parsed = schema.safeParse(args);
+        // Wrong arguments are refused by `run`, not asked about.
+        return parsed.success ? danger(parsed.data) : undefined;
+      },
+    }),
     async run(args, context) {
       const parsed = schema.safeParse(args);
       return parsed.success ? run(parsed.data, context) : badArguments(name, parsed.error, parameters);
@@ -57,9 +68,11 @@ export interface SessionTools {
   refused: ReadonlyMap<string, string>;
   /** Called for names that are neither; answers undefined when it does not know either. */
   fallback?: (call: ToolCall) => ToolResult | undefined;
+  /** Decides on dangerous calls; without one they are refused. */
+  owner?: Owner;
 }
 
-export function createTools({ allowed, refused, fallback }: SessionTools): Tools {
+export function createTools({ allowed, refused, fallback, owner }: SessionTools): Tools {
   const byName = new Map(allowed.map((tool) => [tool.name, tool]));
   return {
     specs: allowed.map(({ name, description, parameters }) => ({ name, description, parameters })),
@@ -74,10 +87,24 @@ export function createTools({ allowed, refused, fallback }: SessionTools): Tools
           isError: true,
         };
       }
-      const result = await tool.run(call.args as Record<string, unknown>, run);
+      const args = call.args as Record<string, unknown>;
+      const refusal = await askedFor(tool, { call, args, owner, run });
+      if (refusal) return refusal;
+      const result = await tool.run(args, run);
       return { ...result, text: cutMiddle(result.text, limits.turn.toolOutputMaxChars) };
     },
   };
+}
+
+/** Undefined = it may run; otherwise what the model reads instead. */
+async function askedFor(
+  tool: Tool,
+  { call, args, owner, run }: { call: ToolCall; args: Record<string, unknown>; owner: Owner | undefined; run: ToolRun },
+): Promise<ToolResult | undefined> {
+  const danger = tool.danger?.(args);
+  if (!danger) return undefined;
+  if (owner) return owner.permit(call, danger, run);
+  return errorResult(new AgentError('TOOL_REFUSED', `${danger.reasons.join('; ')}; nobody can be asked here`));
 }
 
 function missing(name: string, refused: ReadonlyMap<string, string>, known: string[]): AgentError {

@@ -9,7 +9,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import type { ProcessGroups, ToolResult, ToolRun } from '../ports.ts';
+import type { Danger, ProcessGroups, ToolResult, ToolRun } from '../ports.ts';
 import { CappedText } from './outputCap.ts';
 import { defineTool, type Tool } from './registry.ts';
 
@@ -18,6 +18,8 @@ export interface TerminalOptions {
   cwd: string;
   env: Record<string, string>;
   groups?: ProcessGroups;
+  /** What is dangerous about a command that would run in `cwd`. */
+  danger?(command: string, cwd: string): Danger | undefined;
 }
 
 const maxSeconds = limits.tools.terminalMaxMs / 1_000;
@@ -39,6 +41,7 @@ export function terminalTool(options: TerminalOptions): Tool {
     toolset: 'terminal',
     description: 'Runs a shell command and returns its output and exit code. No terminal is attached: nothing interactive.',
     args: Args,
+    danger: ({ command, workdir }) => options.danger?.(command, workdir ?? options.cwd),
     run: ({ command, workdir, timeout }, run) =>
       runCommand({ ...options, command, cwd: workdir ?? options.cwd, timeoutMs: timeout ? timeout * 1_000 : limits.tools.terminalMs }, run),
   });

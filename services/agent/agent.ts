@@ -10,17 +10,21 @@ import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { forgetAttachments } from './attachments.ts';
+import { createChatQuestions } from './chatQuestions.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
 import { followPortal } from './modelSwitch.ts';
 import { openState } from './openState.ts';
+import { ApprovalRules } from './owner.ts';
 import { processGroups, recover } from './recover.ts';
+import { Requests } from './requests.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
-import { createToolbox } from './toolbox.ts';
+import { StagedWrites } from './stagedWrites.ts';
+import { createToolbox, memoryFiles } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
@@ -42,7 +46,12 @@ export function buildAgent(context: WorkerContext): SessionParts {
   const desk = createModelDesk(context, {
     onSwitch: (sessionId, provider, model) => void followPortal({ context, store, events, desk }, { sessionId, provider, model }),
   });
-  const toolbox = createToolbox(context, processGroups(store), search);
+  const memory = memoryFiles(context.paths.memories);
+  const staged = new StagedWrites({ store, memory, skills: context.paths.skills });
+  const toolbox = createToolbox(context, { groups: processGroups(store), memory, staged, search });
+  const chats = createChatQuestions(context, store);
+  const requests = new Requests({ events, log: context.log, askElsewhere: chats.ask, settledElsewhere: chats.settled });
+  const rules = new ApprovalRules({ store, context });
   const turns = new Turns({
     context,
     store,
@@ -50,9 +59,11 @@ export function buildAgent(context: WorkerContext): SessionParts {
     events,
     desk,
     toolbox,
+    requests,
+    rules,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  return { context, store, storeFacts, transcripts, events, turns, desk, search };
+  return { context, store, storeFacts, transcripts, events, turns, desk, search, requests, rules, staged, memory };
 }
 
 /** Errors: as buildAgent, and LOCK_HELD when another process serves this store: its turns are not ours to settle. */
@@ -60,7 +71,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { log } = context;
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const parts = buildAgent(context);
-  const { store, transcripts, events, turns, desk, search } = parts;
+  const { store, transcripts, events, turns, desk, search, requests } = parts;
 
   const cut = recover({ store, transcripts, events, log });
   void keepHouse(parts);
@@ -78,6 +89,8 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
     onLink: (link: Link) => events.welcome(link, ready),
     active: () => turns.active(),
+    // Turns that all wait for people make no steps of their own and are not stuck.
+    steps: () => (requests.count > 0 && requests.count >= turns.active().length ? Math.floor(Date.now() / 1_000) : 0),
     facts: () => ({ ...modelFacts(desk.resolve()), ...parts.storeFacts(), clients: events.linkCount, turns_cut_at_start: cut }),
     drain: (signal) => turns.drain(signal),
     started() {

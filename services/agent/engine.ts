@@ -16,6 +16,8 @@ import type { WorkerContext } from '../worker.ts';
 import { compressorOf } from './compress.ts';
 import type { EventLog } from './events.ts';
 import { isFirstTurn, type ModelDesk } from './models.ts';
+import { ownerOf, type ApprovalRules } from './owner.ts';
+import type { Requests } from './requests.ts';
 import type { SessionRecord, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { MessageRecord, Transcripts } from './transcripts.ts';
@@ -27,6 +29,8 @@ export interface EngineParts {
   events: EventLog;
   desk: ModelDesk;
   toolbox: Toolbox;
+  requests: Requests;
+  rules: ApprovalRules;
   /** The status bar of a session, for `session_info`. */
   info(session: SessionRecord, running: boolean): Record<string, unknown>;
 }
@@ -56,14 +60,15 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   const { config } = context.config();
   const model = await desk.open(running.session);
   transcripts.setModel(id, model);
-  const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, signal });
+  const owner = ownerOf(parts, running);
+  const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, owner, signal });
   const names = verdict.allowed.map((tool) => tool.name);
   running.session = pin(parts, running, names);
   announceInfo(parts, running, true);
   const turn = runTurn({
     model,
     system: running.session.system_prompt ?? '',
-    tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict) }),
+    tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict), owner }),
     transcript: transcriptOf(parts, running, model.scripted),
     events: { emit: (type, payload) => emit(parts, running, type, payload) },
     signal,

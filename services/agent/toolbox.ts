@@ -3,16 +3,19 @@
  * of MCP servers. Which of them the session may use is agent/tools/policy.ts; in which order, the pin.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
-import { basename, join, sep } from 'node:path';
+import { homedir } from 'node:os';
+import { basename, join, resolve, sep } from 'node:path';
+import { dangerOfCommand } from '../../agent/approvals/commandLine.ts';
 import { cronjobTool } from '../../agent/tools/cronjob.ts';
 import { foreignTool } from '../../agent/tools/foreign.ts';
-import { memoryTool } from '../../agent/tools/memory.ts';
+import { clarifyTool } from '../../agent/tools/clarify.ts';
+import { memoryTool, type StageEdit } from '../../agent/tools/memory.ts';
 import { decideTools, pinnedOrder, type Verdict } from '../../agent/tools/policy.ts';
 import { readFileTool } from '../../agent/tools/readFile.ts';
 import type { Tool } from '../../agent/tools/registry.ts';
 import { sessionSearchTool } from '../../agent/tools/sessionSearch.ts';
 import { terminalTool } from '../../agent/tools/terminal.ts';
-import type { CronJobRow, CronJobs, ForeignTools, MemoryStore, ProcessGroups, SessionSearch, ToolSpec } from '../../agent/ports.ts';
+import type { CronJobRow, CronJobs, ForeignTools, MemoryStore, Owner, ProcessGroups, SessionSearch, ToolSpec } from '../../agent/ports.ts';
 import { filterEnv } from '../../base/envFilter.ts';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -25,12 +28,15 @@ import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
 import { commonEnv } from '../manifest.ts';
 import type { WorkerContext } from '../worker.ts';
+import type { StagedWrites } from './stagedWrites.ts';
 import type { SessionRecord } from './store.ts';
 
 export interface ToolboxRequest {
   session: SessionRecord;
   surface: string;
   scripted: boolean;
+  /** Who is asked. */
+  owner: Owner;
   signal: AbortSignal;
 }
 
@@ -39,33 +45,45 @@ export interface Toolbox {
   memory: MemoryStore;
 }
 
-export function createToolbox(context: WorkerContext, groups: ProcessGroups, search: SessionSearch): Toolbox {
-  const memory = memoryFiles(context.paths.memories);
+export function createToolbox(
+  context: WorkerContext,
+  { groups, memory, staged, search }: { groups: ProcessGroups; memory: MemoryStore; staged: StagedWrites; search: SessionSearch },
+): Toolbox {
   const jobs = cronJobs(context);
   const foreign = mcpTools(context);
   const env = { ...filterEnv(process.env, commonEnv), TERM: 'dumb', PAGER: 'cat' };
+  // The supervisor and this worker; other workers have names that the rules know.
+  const guarded = { home: homedir(), agentHome: context.home.root, pids: [process.pid, process.ppid] };
   const isSecret = secretFiles(context.home);
-  const own = (session: SessionRecord): Tool[] => [
-    terminalTool({ cwd: session.cwd, env, groups }),
+  const stageEdit = (session: SessionRecord): StageEdit | undefined =>
+    context.config().config.memory?.write_approval
+      ? (edit) => void staged.stage({ kind: 'memory', edit, sessionId: session.id })
+      : undefined;
+  const own = (session: SessionRecord, owner: Owner): Tool[] => [
+    terminalTool({
+      cwd: session.cwd,
+      env,
+      groups,
+      danger: (command, cwd) => dangerOfCommand(command, { ...guarded, cwd: resolve(session.cwd, cwd) }),
+    }),
     readFileTool({ cwd: session.cwd, isSecret }),
-    memoryTool(memory),
+    memoryTool(memory, stageEdit(session)),
+    clarifyTool(owner),
     cronjobTool(jobs, originOf(session)),
     sessionSearchTool(search, session.id),
   ];
   return {
     memory,
-    async forTurn({ session, surface, scripted, signal }) {
+    async forTurn({ session, surface, scripted, owner, signal }) {
       const { config } = context.config();
       const servers = await foreign.list(signal);
-      const tools = [...own(session), ...servers.map((spec) => foreignTool(spec, foreign))];
+      const tools = [...own(session, owner), ...servers.map((spec) => foreignTool(spec, foreign))];
       const verdict = decideTools(tools, {
         surface,
         platform: session.platform ?? undefined,
         scripted,
         disabled: config.agent?.disabled_toolsets,
         platformToolsets: config.platform_toolsets,
-        approvals: config.approvals?.mode === 'off' ? 'off' : 'manual',
-        memoryApproval: config.memory?.write_approval === true,
       });
       const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
       return { ...verdict, allowed: pinnedOrder(verdict.allowed, pinned) };
@@ -90,7 +108,7 @@ function secretFiles(home: Home): (realPath: string) => boolean {
 
 // --- memory ---
 
-function memoryFiles(dir: string): MemoryStore {
+export function memoryFiles(dir: string): MemoryStore {
   const pathOf = (target: 'memory' | 'user') => join(dir, target === 'memory' ? 'MEMORY.md' : 'USER.md');
   return {
     read(target) {

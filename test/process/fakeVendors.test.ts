@@ -26,7 +26,12 @@ t.test('the fake of the chat API is what the openai package understands', async 
     },
   });
   t.match(answer.usage, { prompt_tokens: 100, completion_tokens: 20, prompt_tokens_details: { cached_tokens: 40 } });
-  t.match(await ask().finalChatCompletion().catch((thrown: unknown) => thrown), { status: 429 });
+  t.match(
+    await ask()
+      .finalChatCompletion()
+      .catch((thrown: unknown) => thrown),
+    { status: 429 },
+  );
   t.same(
     (await client.models.list()).data.map(({ id }) => id),
     ['gpt-5', 'gpt-4o', 'text-embedding-3-small'],
@@ -66,7 +71,12 @@ t.test('the fake of Anthropic is what its own package understands', async (t) =>
     ],
     usage: { input_tokens: 50, cache_read_input_tokens: 40, cache_creation_input_tokens: 10, output_tokens: 20 },
   });
-  t.match(await ask().finalMessage().catch((thrown: unknown) => thrown), { status: 529 });
+  t.match(
+    await ask()
+      .finalMessage()
+      .catch((thrown: unknown) => thrown),
+    { status: 529 },
+  );
   const { data } = await client.models.list();
   t.same(
     data.map(({ id }) => id),
