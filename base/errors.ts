@@ -107,6 +107,11 @@ export const errorTable = {
   WEB_FAILED: { rpc: 4352, retry: true, means: 'A web page or the search service could not be reached or answered with an error.' },
   UNKNOWN_PROCESS: { rpc: 4353, retry: false, means: 'No background command of the terminal tool has that id.' },
   TOO_MANY_PROCESSES: { rpc: 4354, retry: true, means: 'As many background commands run as a session, or the worker, allows.' },
+  NOT_ANSWERED: {
+    rpc: 4320,
+    retry: false,
+    means: 'A question to the owner was not answered in time, and approvals.on_timeout ends the turn then.',
+  },
   // delivery and automation
   PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },

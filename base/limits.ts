@@ -441,6 +441,22 @@ export const limits = {
     copiesMax: 500,
     blueprintSlotsMax: 20,
   },
+  approvals: {
+    /** A longer command line, or one of more nodes with all nested scripts, is asked about unread: bounds the time of a hostile one. */
+    commandMaxChars: 20_000,
+    nodesMax: 50_000,
+    /** From the moment a card is on a screen. */
+    timeoutMs: 300_000,
+    /** A card that nobody has seen; then it counts as not answered. */
+    unseenMs: 86_400_000,
+    /** Open questions of one session; a turn asks one at a time, sub-agents more. */
+    openMax: 20,
+    /** An auxiliary model says what it thinks of a command within this, or the owner is asked. */
+    smartMs: 15_000,
+    /** Rules kept for good, and writes that wait for review; more are a list that nobody reads. */
+    rulesMax: 200,
+    stagedMax: 100,
+  },
   gateway: {
     /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
     deliveryTriesMax: 3,
@@ -474,6 +490,8 @@ export const limits = {
     turnRetryMaxMs: 10_000,
     /** After this long without the agent worker the user is told that the message is kept. */
     waitingNoticeMs: 30_000,
+    /** A question that waits for its delivery is looked at again this often, beside the wake-up by its outcome. */
+    questionLookMs: 60_000,
     /** A stranger is told no once in this time. */
     refusalEveryMs: 3_600_000,
     /** What a drain gives the outbox to empty itself. */

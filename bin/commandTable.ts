@@ -47,6 +47,18 @@ export const commandTable: readonly TableEntry[] = [
   },
   { name: 'chat', group: 'Talk', summary: 'talk to the agent in this terminal', load: () => import('./commands/chat.ts') },
   { name: 'sessions', group: 'Talk', summary: 'list, find and take care of conversations', load: () => import('./commands/sessions.ts') },
+  {
+    name: 'memory',
+    group: 'Talk',
+    summary: 'show the memory and review what is to be written',
+    load: () => import('./commands/memory.ts'),
+  },
+  {
+    name: 'approvals',
+    group: 'Talk',
+    summary: 'list and take back what was allowed for good',
+    load: () => import('./commands/approvals.ts'),
+  },
   { name: 'send', group: 'Talk', summary: 'send a message to a chat through the gateway', load: () => import('./commands/send.ts') },
   { name: 'cron', group: 'Automation', summary: 'make and steer scheduled jobs', load: () => import('./commands/cron.ts') },
   {

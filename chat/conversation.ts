@@ -241,11 +241,7 @@ export class Conversation implements Disposable {
         if (params.session_id === this.#sessionId) this.#listener({ type: 'request.open', id, method, params });
         return answered.promise as Promise<never>;
       };
-    return [
-      handle(requests.approvalRequest, open('approval')),
-      handle(requests.clarifyRequest, open('clarify')),
-      handle(requests.secretRequest, open('secret')),
-    ];
+    return [handle(requests.approvalRequest, open('approval')), handle(requests.clarifyRequest, open('clarify'))];
   }
 
   /** Those that were open before this connection. */

@@ -1,14 +1,15 @@
 /**
  * Everything between this tab and the agent worker. One WebSocket, dialled again for ever; calls with
- * limits; sessions that attach again after every gap by the number of their last event; prompts that are
- * sent again with the same key until the service says that they are stored. Nothing here is drawn.
+ * limits; sessions that attach again after every gap; questions of the service. Nothing here is drawn.
  */
 import type { EventParams, EventPayloads } from '../ipc/contracts/rpcEvents.ts';
 import type * as rpc from '../ipc/contracts/rpc.ts';
+import type * as requests from '../ipc/contracts/rpcRequests.ts';
 import type * as settings from '../ipc/contracts/rpcSettings.ts';
 import type { InputOf, ResultOf } from '../ipc/method.ts';
-import { applyEvent, fromSnapshot, type Transcript } from './chat/transcript.ts';
+import { CallError } from './callError.ts';
 import { Observable } from './observable.ts';
+import { SessionLink } from './sessionLink.ts';
 
 interface Methods {
   'session.create': typeof rpc.sessionCreate;
@@ -18,25 +19,12 @@ interface Methods {
   'session.delete': typeof rpc.sessionDelete;
   'session.events.since': typeof rpc.eventsSince;
   'prompt.submit': typeof rpc.promptSubmit;
+  'request.shown': typeof requests.requestShown;
+  'request.answer': typeof requests.requestAnswer;
   'setup.status': typeof settings.setupStatus;
   'client.ping': typeof settings.clientPing;
 }
 type Name = keyof Methods;
-
-/** A call that did not succeed. `retry`: the service was not there; the same call may be made again. */
-export class CallError extends Error {
-  override readonly name = 'CallError';
-  readonly code: string;
-  readonly retry: boolean;
-  readonly fix: string | undefined;
-
-  constructor(code: string, message: string, { retry = false, fix }: { retry?: boolean; fix?: string | undefined } = {}) {
-    super(message);
-    this.code = code;
-    this.retry = retry;
-    this.fix = fix;
-  }
-}
 
 export type Phase =
   /** The dashboard is not there (yet). */
@@ -67,8 +55,6 @@ const waits = {
   pong: 8_000,
   /** Between two tries of a call that was refused for the moment. */
   askAgain: 300,
-  /** Bursts of events become one drawing. */
-  hiddenDraw: 250,
 } as const;
 
 /** Sessions kept up to date though nobody looks at them: going back to one of these is instant. */
@@ -94,6 +80,8 @@ export class Connection {
   #options: ConnectionOptions;
   #socket: WebSocket | undefined;
   #pending = new Map<number, Pending>();
+  /** Frames of questions that are open, by request. */
+  #asking = new Map<string, number>();
   #nextId = 1;
   #attempt = 0;
   #redial: ReturnType<typeof setTimeout> | undefined;
@@ -184,6 +172,7 @@ export class Connection {
   async #lost(socket: WebSocket, code: number, reason: string): Promise<void> {
     if (socket !== this.#socket) return;
     this.#socket = undefined;
+    this.#asking.clear();
     this.#failPending('the connection was lost');
     if (code === CLOSE_FORBIDDEN) return this.#move({ phase: 'refused', reason: reason || 'this address is not allowed' });
     if (code === CLOSE_UNAUTHENTICATED) {
@@ -196,13 +185,32 @@ export class Connection {
   }
 
   #receive(text: string): void {
-    const frame = JSON.parse(text) as { id?: number; method?: string; params?: EventParams; result?: unknown; error?: RpcError };
+    const frame = JSON.parse(text) as Frame;
     if (frame.method === 'event' && frame.params) return this.#hear(frame.params);
+    if (frame.method !== undefined && frame.id !== undefined) return this.#asked(frame.id, frame.method, frame.params);
     const pending = frame.id === undefined ? undefined : this.#pending.get(frame.id);
     if (!pending || frame.method !== undefined) return;
     this.#pending.delete(frame.id!);
     if (frame.error) pending.reject(callError(frame.error));
     else pending.resolve(frame.result);
+  }
+
+  /**
+   * A question of the service. It is answered by `request.answer`, which works after a reload as well; the frame itself
+   * is settled when the question is over.
+   */
+  #asked(frameId: number, method: string, params: unknown): void {
+    const { session_id, request_id } = (params ?? {}) as { session_id?: string; request_id?: string };
+    const session = session_id === undefined ? undefined : this.#sessions.get(session_id);
+    if ((method !== 'approval' && method !== 'clarify') || !session || request_id === undefined)
+      return this.#refuse(frameId, { code: -32601, message: `this page does not answer ${method}` });
+    this.#asking.set(request_id, frameId);
+    const asked_at = new Date().toISOString();
+    session.ask({ id: request_id, method, params: params as Record<string, unknown>, asked_at, expires_at: null });
+  }
+
+  #refuse(id: number, error: { code: number; message: string }): void {
+    this.#socket?.send(JSON.stringify({ jsonrpc: '2.0', id, error }));
   }
 
   #hear(event: EventParams): void {
@@ -211,8 +219,15 @@ export class Connection {
       this.#move({ phase: 'ready', known: true, reason: null, version: (event.payload as EventPayloads['gateway.ready']).version });
       for (const link of this.#sessions.values()) void link.attach();
     } else if (event.type === 'gateway.away') {
+      this.#asking.clear();
       this.#failPending('the agent worker ended');
       this.#move({ phase: 'agentAway', reason: (event.payload as EventPayloads['gateway.away']).reason });
+    }
+    if (event.type === 'request.cancel') {
+      const { id } = event.payload as EventPayloads['request.cancel'];
+      const frameId = this.#asking.get(id);
+      if (frameId !== undefined) this.#refuse(frameId, { code: -32800, message: 'the question is over' });
+      this.#asking.delete(id);
     }
     if (event.session_id !== null) this.#sessions.get(event.session_id)?.receive(event);
     for (const listener of this.#listeners) listener(event);
@@ -250,172 +265,12 @@ export class Connection {
   }
 }
 
-// --- one session ---
-
-/** A prompt on its way. It is shown until the transcript holds it. */
-export interface Outgoing {
-  key: string;
-  text: string;
-  sentAt: number;
-  /** Highest message that was known when it was written. */
-  afterId: number;
-  /** The service's number for it, once stored. */
-  messageId: number | null;
-  failure: { message: string; fix: string | null } | null;
-}
-
-export interface SessionState {
-  /** Null until the first snapshot. */
-  transcript: Transcript | null;
-  outgoing: readonly Outgoing[];
-  /** The session cannot be shown. */
-  failure: string | null;
-}
-
-export class SessionLink {
-  readonly id: string;
-  readonly state: Observable<SessionState>;
-  #connection: Connection;
-  #transcript: Transcript | null = null;
-  #outgoing: Outgoing[];
-  #failure: string | null = null;
-  /** Events that came before those they follow. */
-  #early: EventParams[] = [];
-  #attaching: Promise<void> | undefined;
-  #drawing = false;
-
-  constructor(connection: Connection, id: string) {
-    this.#connection = connection;
-    this.id = id;
-    this.#outgoing = readOutgoing(id);
-    this.state = new Observable<SessionState>({ transcript: null, outgoing: this.#outgoing, failure: null });
-  }
-
-  /** Brings the session up to date and follows it; then sends what has not been acknowledged. */
-  async attach(): Promise<void> {
-    if (this.#attaching) return this.#attaching;
-    this.#attaching = this.#catchUp().finally(() => (this.#attaching = undefined));
-    try {
-      await this.#attaching;
-      this.#failure = null;
-    } catch (thrown) {
-      // A loss on the way is followed by another `gateway.ready`, which attaches again.
-      if (thrown instanceof CallError && thrown.retry) return;
-      this.#failure = thrown instanceof Error ? thrown.message : String(thrown);
-    }
-    this.#draw();
-    for (const prompt of this.#outgoing) if (prompt.messageId === null && !prompt.failure) void this.#send(prompt);
-  }
-
-  /** An event of this session, possibly out of order, possibly for the second time. */
-  receive(event: EventParams): void {
-    if (!this.#transcript || this.#attaching) return void this.#early.push(event);
-    if (event.seq !== null && event.seq > this.#transcript.seq + 1) {
-      this.#early.push(event);
-      return void this.attach();
-    }
-    this.#apply([event]);
-  }
-
-  submit(text: string): void {
-    const afterId = Math.max(0, ...(this.#transcript?.items ?? []).map(({ id }) => id));
-    const prompt: Outgoing = { key: crypto.randomUUID(), text, sentAt: Date.now(), afterId, messageId: null, failure: null };
-    this.#setOutgoing([...this.#outgoing, prompt]);
-    void this.#send(prompt);
-  }
-
-  /** Sends a refused prompt again, or forgets it. */
-  settle(key: string, what: 'retry' | 'discard'): void {
-    const prompt = this.#outgoing.find((candidate) => candidate.key === key);
-    if (!prompt) return;
-    if (what === 'discard') return this.#setOutgoing(this.#outgoing.filter((candidate) => candidate.key !== key));
-    this.#change(key, { failure: null, sentAt: Date.now() });
-    void this.#send(prompt);
-  }
-
-  async interrupt(): Promise<void> {
-    await this.#connection.call('session.interrupt', { session_id: this.id }).catch(() => {});
-  }
-
-  async #catchUp(): Promise<void> {
-    const known = this.#transcript;
-    if (known) {
-      const since = await this.#connection.call('session.events.since', { session_id: this.id, last_seen: known.seq });
-      if (!since.truncated && since.epoch === known.epoch) return this.#apply(since.events, since.latest_seq);
-    }
-    this.#transcript = fromSnapshot(await this.#connection.call('session.resume', { session_id: this.id }), Date.now());
-    // What the service has stored is in the snapshot, in one form or another.
-    this.#setOutgoing(this.#outgoing.filter(({ messageId }) => messageId === null));
-    this.#apply([]);
-  }
-
-  /** Applies events in order, with those that waited for them. `latest`: numbers up to here need no event. */
-  #apply(events: readonly EventParams[], latest = 0): void {
-    const all = [...events, ...this.#early.splice(0)].toSorted((a, b) => (a.seq ?? 0) - (b.seq ?? 0));
-    for (const event of all) this.#transcript = applyEvent(this.#transcript!, event, Date.now());
-    if (latest > this.#transcript!.seq) this.#transcript = { ...this.#transcript!, seq: latest };
-    if (this.#outgoing.length > 0) this.#forgetShown(this.#transcript!);
-    this.#draw();
-  }
-
-  /** A prompt that the transcript holds is no longer on its way. */
-  #forgetShown({ items, queued }: Transcript): void {
-    const shown = new Set([...items, ...queued].map(({ id }) => id));
-    const left = this.#outgoing.filter(({ messageId }) => messageId === null || !shown.has(messageId));
-    if (left.length < this.#outgoing.length) this.#setOutgoing(left);
-  }
-
-  /** The same key each time: however often it is sent, it is stored once. */
-  async #send({ key, text }: Outgoing): Promise<void> {
-    try {
-      const { message_id } = await this.#connection.call('prompt.submit', {
-        session_id: this.id,
-        text,
-        idempotency_key: key,
-        surface: 'api',
-      });
-      this.#change(key, { messageId: message_id });
-      if (this.#transcript) this.#apply([]);
-    } catch (thrown) {
-      const error = thrown as CallError;
-      if (error.code === 'TIMEOUT') return void this.attach();
-      if (!error.retry || error.code === 'BUSY') this.#change(key, { failure: { message: error.message, fix: error.fix ?? null } });
-    }
-  }
-
-  #change(key: string, change: Partial<Outgoing>): void {
-    this.#setOutgoing(this.#outgoing.map((prompt) => (prompt.key === key ? { ...prompt, ...change } : prompt)));
-  }
-
-  /** Kept for this tab, so that a reload during an outage loses nothing. */
-  #setOutgoing(outgoing: Outgoing[]): void {
-    this.#outgoing = outgoing;
-    if (outgoing.length > 0) sessionStorage.setItem(outgoingKey(this.id), JSON.stringify(outgoing));
-    else sessionStorage.removeItem(outgoingKey(this.id));
-    this.#draw();
-  }
-
-  /** Once a frame, however many events arrive. */
-  #draw(): void {
-    if (this.#drawing) return;
-    this.#drawing = true;
-    const draw = () => {
-      this.#drawing = false;
-      this.state.set({ transcript: this.#transcript, outgoing: this.#outgoing, failure: this.#failure });
-    };
-    if (document.hidden) setTimeout(draw, waits.hiddenDraw);
-    else requestAnimationFrame(draw);
-  }
-}
-
-const outgoingKey = (id: string): string => `agent.outgoing.${id}`;
-
-function readOutgoing(id: string): Outgoing[] {
-  try {
-    return JSON.parse(sessionStorage.getItem(outgoingKey(id)) ?? '[]') as Outgoing[];
-  } catch {
-    return [];
-  }
+interface Frame {
+  id?: number;
+  method?: string;
+  params?: EventParams;
+  result?: unknown;
+  error?: RpcError;
 }
 
 interface RpcError {

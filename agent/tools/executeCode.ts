@@ -23,7 +23,8 @@ export interface ExecuteCodeOptions {
   interpreters: ReadonlyMap<Language, string>;
   timeoutSeconds?: number | undefined;
   /** Of a shell script. */
-  dangerOf?: ((command: string) => Danger | undefined) | undefined;
+  /** What is dangerous about a command that would run there. */
+  dangerOf?: ((command: string, workdir?: string) => Danger | undefined) | undefined;
 }
 
 const maxSeconds = limits.tools.terminalMaxMs / 1_000;

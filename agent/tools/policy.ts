@@ -1,7 +1,7 @@
 /**
  * Who may use which toolset, as one pure function of surface, configuration and model. Nothing else
- * decides this. Order: what the surface gets, what was chosen for the session, what approvals allow, and
- * `agent.disabled_toolsets` last.
+ * decides this. Order: what the surface gets, what was chosen for the session, and
+ * `agent.disabled_toolsets` last. Dangerous calls of what is left are asked about one by one (agent/approvals).
  */
 import { isForeignToolset } from './foreign.ts';
 import type { Tool } from './registry.ts';
@@ -17,10 +17,6 @@ export interface PolicyInput {
   disabled?: readonly string[] | undefined;
   /** `platform_toolsets`. */
   platformToolsets?: Readonly<Record<string, string | readonly string[]>> | undefined;
-  /** `approvals.mode`. */
-  approvals?: 'manual' | 'off' | undefined;
-  /** `memory.write_approval`. */
-  memoryApproval?: boolean | undefined;
   /** `sessions.toolset_choices`: what was switched on or off for this session; `*` stands for all others. */
   choices?: Readonly<Record<string, boolean>> | undefined;
   /** The session runs without tools of MCP servers. */
@@ -52,9 +48,7 @@ export function decideTools(tools: readonly Tool[], input: PolicyInput): Verdict
 }
 
 function refusalOf(toolset: string, input: PolicyInput): string | undefined {
-  return (
-    surfaceRefusal(toolset, input) ?? sessionRefusal(toolset, input) ?? approvalRefusal(toolset, input) ?? disabledRefusal(toolset, input)
-  );
+  return surfaceRefusal(toolset, input) ?? sessionRefusal(toolset, input) ?? disabledRefusal(toolset, input);
 }
 
 function surfaceRefusal(toolset: string, input: PolicyInput): string | undefined {
@@ -111,18 +105,6 @@ function covers(entry: string, toolset: string, input: PolicyInput): boolean {
   if (entry === toolset || entry === 'agent-cli') return true;
   if (entry === 'mcp') return isForeignToolset(toolset);
   return entry.startsWith('agent-') && isOnUnattended(toolset, input);
-}
-
-const NEEDS_APPROVAL: ReadonlySet<string> = new Set(['terminal', 'code_execution']);
-
-function approvalRefusal(toolset: string, { scripted, approvals, memoryApproval }: PolicyInput): string | undefined {
-  if (NEEDS_APPROVAL.has(toolset) && !scripted && approvals !== 'off') {
-    return 'commands of a model need approval, and this version cannot ask for one yet; the owner lets the model run commands unasked with `agent config set approvals.mode off`';
-  }
-  if (toolset === 'memory' && memoryApproval) {
-    return 'memory.write_approval is on, and this version cannot stage memory for review yet; `agent config set memory.write_approval false` allows it';
-  }
-  return undefined;
 }
 
 function disabledRefusal(toolset: string, { disabled = [] }: PolicyInput): string | undefined {

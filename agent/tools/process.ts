@@ -10,7 +10,8 @@ export interface ProcessOptions {
   processes: BackgroundProcesses;
   sessionId: string;
   /** Text for a shell is a command like any other. */
-  dangerOf?: ((command: string) => Danger | undefined) | undefined;
+  /** What is dangerous about a command that would run there. */
+  dangerOf?: ((command: string, workdir?: string) => Danger | undefined) | undefined;
 }
 
 const maxSeconds = limits.tools.terminalMaxMs / 1_000;

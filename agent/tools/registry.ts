@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorResult } from '../turn.ts';
-import type { Danger, ToolCall, ToolResult, ToolRun, Tools, ToolSpec } from '../ports.ts';
+import type { Danger, Owner, ToolCall, ToolResult, ToolRun, Tools, ToolSpec } from '../ports.ts';
 import { cutMiddle } from './outputCap.ts';
 import { SpilledText, type SpillFolder } from './spill.ts';
 
@@ -90,9 +90,11 @@ export interface SessionTools {
   spill?: SpillFolder | undefined;
   /** Told of arguments that were no JSON and could be mended. */
   onRepair?: ((call: ToolCall) => void) | undefined;
+  /** Decides on dangerous calls; without one they are refused. */
+  owner?: Owner | undefined;
 }
 
-export function createTools({ allowed, refused, fallback, spill, onRepair }: SessionTools): Tools {
+export function createTools({ allowed, refused, fallback, spill, onRepair, owner }: SessionTools): Tools {
   const byName = new Map(allowed.map((tool) => [tool.name, tool]));
   return {
     specs: allowed.map(({ name, description, parameters }) => ({ name, description, parameters })),
@@ -108,6 +110,8 @@ export function createTools({ allowed, refused, fallback, spill, onRepair }: Ses
           isError: true,
         };
       }
+      const refusal = await askedFor(tool, { call, args, owner, run });
+      if (refusal) return refusal;
       const result = await tool.run(args, run);
       return { ...result, text: bounded(result.text, call.name, spill) };
     },
@@ -132,6 +136,17 @@ async function mended(call: ToolCall, onRepair: SessionTools['onRepair']): Promi
   } catch {
     return undefined;
   }
+}
+
+/** Undefined = it may run; otherwise what the model reads instead. */
+async function askedFor(
+  tool: Tool,
+  { call, args, owner, run }: { call: ToolCall; args: Record<string, unknown>; owner: Owner | undefined; run: ToolRun },
+): Promise<ToolResult | undefined> {
+  const danger = tool.danger?.(args);
+  if (!danger) return undefined;
+  if (owner) return owner.permit(call, danger, run);
+  return errorResult(new AgentError('TOOL_REFUSED', `${danger.reasons.join('; ')}; nobody can be asked here`));
 }
 
 function bounded(text: string, name: string, spill: SpillFolder | undefined): string {

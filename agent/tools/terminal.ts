@@ -20,7 +20,8 @@ export interface TerminalOptions {
   timeoutSeconds?: number | undefined;
   /** Commands that go on after the call; absent = there are none here. */
   background?: { processes: BackgroundProcesses; sessionId: string } | undefined;
-  dangerOf?: ((command: string) => Danger | undefined) | undefined;
+  /** What is dangerous about a command that would run there. */
+  dangerOf?: ((command: string, workdir?: string) => Danger | undefined) | undefined;
 }
 
 const maxSeconds = limits.tools.terminalMaxMs / 1_000;
@@ -40,7 +41,7 @@ export function terminalTool({ cwd, host, timeoutSeconds, background, dangerOf }
     description:
       'Runs a shell command; answers its output and exit code. What it leaves running is ended with it: use background for servers and long work.',
     args: Args,
-    danger: ({ command }) => dangerOf?.(command),
+    danger: ({ command, workdir }) => dangerOf?.(command, workdir),
     async run({ command, background: goesOn, pty, workdir, timeout }, run) {
       const where = workdir === undefined ? cwd : absolutePath(workdir, cwd);
       if (!goesOn) {

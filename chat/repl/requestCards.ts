@@ -1,5 +1,5 @@
-/** The agent's questions as cards: approvals, clarifications, secrets. */
-import { ApprovalParams, ClarifyParams, SecretParams, type ApprovalChoice, type RequestKind } from '../../ipc/contracts/rpcRequests.ts';
+/** The agent's questions as cards: approvals and clarifications. */
+import { ApprovalParams, ClarifyParams, type ApprovalChoice, type RequestKind } from '../../ipc/contracts/rpcRequests.ts';
 import { Card } from './card.ts';
 
 export interface AskedRequest {
@@ -19,8 +19,6 @@ export function requestCard(
       return show(approvalCard(ApprovalParams.parse(params), answer));
     case 'clarify':
       return clarify(ClarifyParams.parse(params), answer, show);
-    case 'secret':
-      return show(secretCard(SecretParams.parse(params), answer));
   }
 }
 
@@ -88,17 +86,4 @@ function clarify(
     );
   };
   ask(0);
-}
-
-function secretCard({ env_var, prompt }: SecretParams, answer: (result: Record<string, unknown>, said: string) => void): Card {
-  return new Card({
-    title: [prompt, `It goes to .env as ${env_var}, never into the conversation.`],
-    options: [],
-    free: 'write it (not shown)',
-    masked: true,
-    tone: 'yellow',
-    onPick() {},
-    onText: (value) => answer({ value }, value ? `${env_var} was given.` : 'Declined.'),
-    onCancel: () => answer({ value: '' }, 'Declined.'),
-  });
 }

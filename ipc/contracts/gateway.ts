@@ -48,3 +48,25 @@ export const platforms = method('gateway.platforms', {
   params: z.object({}),
   result: z.object({ platforms: z.array(PlatformState), held: z.number() }),
 });
+
+/**
+ * A turn that came from a chat waits for an answer of its people: the gateway asks there, once per `request_id`,
+ * and answers with `request.answer`. `asked: false` = nobody can be asked in that conversation.
+ */
+export const conversationAsked = method('conversation.asked', {
+  params: z.object({
+    session_key: z.string(),
+    session_id: z.string(),
+    request_id: z.string(),
+    kind: z.enum(['approval', 'clarify']),
+    /** As of the request of that kind (rpcRequests.ts). */
+    params: z.record(z.string(), z.unknown()),
+  }),
+  result: z.object({ asked: z.boolean() }),
+});
+
+/** The question is over, answered here or elsewhere; `reason` as of `request.cancel`. */
+export const conversationSettled = method('conversation.settled', {
+  params: z.object({ request_id: z.string(), reason: z.string() }),
+  result: z.object({ known: z.boolean() }),
+});

@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { method, rpcMethod, type Method } from '../method.ts';
 
-export const requestKinds = ['approval', 'clarify', 'secret'] as const;
+export const requestKinds = ['approval', 'clarify'] as const;
 export type RequestKind = (typeof requestKinds)[number];
 export const withdrawReasons = ['timeout', 'interrupted', 'shutdown', 'resolved', 'session_closed'] as const;
 export type WithdrawReason = (typeof withdrawReasons)[number];
@@ -46,17 +46,10 @@ export type ClarifyParams = z.infer<typeof ClarifyParams>;
 export const ClarifyAnswer = z.object({ answers: z.record(z.string(), z.string().nullable()).optional() });
 export type ClarifyAnswer = z.infer<typeof ClarifyAnswer>;
 
-export const SecretParams = z.object({ ...common, env_var: z.string(), prompt: z.string() });
-export type SecretParams = z.infer<typeof SecretParams>;
-/** `""` = declined. The value goes to `.env`, never into the conversation. */
-export const SecretAnswer = z.object({ value: z.string() });
-export type SecretAnswer = z.infer<typeof SecretAnswer>;
-
 // --- requests, server to client; they last until somebody answers ---
 
 export const approvalRequest = method('approval', { params: ApprovalParams, result: ApprovalAnswer, timeoutMs: 0 });
 export const clarifyRequest = method('clarify', { params: ClarifyParams, result: ClarifyAnswer, timeoutMs: 0 });
-export const secretRequest = method('secret', { params: SecretParams, result: SecretAnswer, timeoutMs: 0 });
 
 /** As snapshots and replays list them. */
 export const OpenRequest = z.object({
@@ -109,4 +102,4 @@ export const approvalRules = rpcMethod('approval.rules', {
 });
 
 export const requestMethods: readonly Method[] = [requestShown, requestAnswer, approvalPending, approvalRespond, approvalRules];
-export const serverRequests: readonly Method[] = [approvalRequest, clarifyRequest, secretRequest];
+export const serverRequests: readonly Method[] = [approvalRequest, clarifyRequest];

@@ -14,19 +14,23 @@ import { forgetAttachments } from './attachments.ts';
 import { createContextDesk, createDirectoryHints } from './context.ts';
 import { Background } from './background.ts';
 import type { HostParts } from './commandHost.ts';
+import { createChatQuestions } from './chatQuestions.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
 import { followPortal } from './modelSwitch.ts';
 import { openState } from './openState.ts';
+import { ApprovalRules } from './owner.ts';
 import { processGroups, recover } from './recover.ts';
+import { Requests } from './requests.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
 import { createSkillDesk } from './skills.ts';
 import { SideQuestions } from './sideQuestions.ts';
-import { createToolbox } from './toolbox.ts';
+import { StagedWrites } from './stagedWrites.ts';
+import { createToolbox, memoryFiles } from './toolbox.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
@@ -48,9 +52,16 @@ export function buildAgent(context: WorkerContext): HostParts {
   const desk = createModelDesk(context, {
     onSwitch: (sessionId, provider, model) => void followPortal({ context, store, events, desk }, { sessionId, provider, model }),
   });
-  const skills = createSkillDesk(context);
+  const memory = memoryFiles(context.paths.memories);
+  const staged = new StagedWrites({ store, memory, skills: context.paths.skills });
+  const skills = createSkillDesk(context, { stage: (change) => staged.stage(change) });
+  const chats = createChatQuestions(context, store);
+  const requests = new Requests({ events, log: context.log, askElsewhere: chats.ask, settledElsewhere: chats.settled });
+  const rules = new ApprovalRules({ store, context });
   const toolbox = createToolbox(context, {
     groups: processGroups(store),
+    memory,
+    staged,
     search,
     tools: skills.tools,
     hint: createDirectoryHints(),
@@ -67,9 +78,12 @@ export function buildAgent(context: WorkerContext): HostParts {
     toolbox,
     contexts,
     skills,
+    requests,
+    rules,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  const parts = { context, store, storeFacts, transcripts, events, turns, desk, search, toolbox, contexts, skills };
+  const talk = { context, store, storeFacts, transcripts, events, turns, desk };
+  const parts = { ...talk, search, toolbox, contexts, skills, requests, rules, staged, memory };
   return { ...parts, side: new SideQuestions(parts), background: new Background(parts) };
 }
 
@@ -77,7 +91,7 @@ export function buildAgent(context: WorkerContext): HostParts {
 export async function startAgent(context: WorkerContext): Promise<WorkerService> {
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const { parts, cut } = inOrder(context);
-  const { store, events, turns, desk, search, toolbox, skills, side, background } = parts;
+  const { store, events, turns, desk, search, toolbox, skills, requests, side, background } = parts;
   toolbox.abandonChildren();
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
@@ -95,6 +109,8 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
     onLink: (link: Link) => events.welcome(link, ready),
     active: () => [...turns.active(), ...side.active()],
+    // Turns that all wait for people make no steps of their own and are not stuck.
+    steps: () => (requests.count > 0 && requests.count >= turns.active().length ? Math.floor(Date.now() / 1_000) : 0),
     facts: () => ({ ...modelFacts(desk.resolve()), ...parts.storeFacts(), clients: events.linkCount, turns_cut_at_start: cut }),
     async drain(signal) {
       const [drained] = await Promise.all([turns.drain(signal), side.leave()]);

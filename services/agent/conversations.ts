@@ -12,6 +12,7 @@ import { noProvider } from '../../agent/models/resolve.ts';
 import type { EventLog } from './events.ts';
 import type { ModelDesk } from './models.ts';
 import { settleCutTurn } from './recover.ts';
+import type { Requests } from './requests.ts';
 import type { SessionRecord, Store } from './store.ts';
 import { turnErrorOf, type Transcripts, type TurnRecord } from './transcripts.ts';
 import type { Turns } from './turns.ts';
@@ -24,6 +25,7 @@ export interface ConversationParts {
   events: EventLog;
   turns: Turns;
   desk: ModelDesk;
+  requests: Requests;
   /** Working directory of sessions nobody chose one for. */
   cwd: string;
   /** Callers that wait, by prompt. */
@@ -57,6 +59,8 @@ async function run(parts: ConversationParts, params: RunParams, signal: AbortSig
   refuseOtherProfile(parts.context, params.profile);
   const messageId = knownRun(parts, params.idempotency_key) ?? accept(parts, params);
   const waiting = joined(parts, messageId);
+  const session = parts.transcripts.message(messageId)?.session_id;
+  if (session !== undefined) parts.requests.tellAgain(session);
   try {
     while (inProgress(parts, messageId)) await within(parts.turns.ended(messageId), { ms: WAIT_MS, signal, what: 'the turn' });
   } finally {

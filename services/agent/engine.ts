@@ -16,6 +16,8 @@ import { toolsetsOf, type ContextDesk } from './context.ts';
 import type { EventLog } from './events.ts';
 import { isFirstTurn, type ModelDesk } from './models.ts';
 import type { SkillDesk } from './skills.ts';
+import { ownerOf, type ApprovalRules } from './owner.ts';
+import type { Requests } from './requests.ts';
 import type { SessionRecord, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { MessageRecord, Transcripts } from './transcripts.ts';
@@ -29,6 +31,8 @@ export interface EngineParts {
   toolbox: Toolbox;
   contexts: ContextDesk;
   skills: SkillDesk;
+  requests: Requests;
+  rules: ApprovalRules;
   /** The status bar of a session, for `session_info`. */
   info(session: SessionRecord, running: boolean): Record<string, unknown>;
 }
@@ -58,13 +62,14 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   const { config } = context.config();
   const model = await desk.open(running.session);
   transcripts.setModel(id, model);
-  const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, signal });
+  const owner = ownerOf(parts, running);
+  const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, owner, signal });
   running.session = pin(parts, running, verdict.allowed);
   announceInfo(parts, running, true);
   const turn = runTurn({
     model,
     system: running.session.system_prompt ?? '',
-    tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict) }),
+    tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict), owner }),
     transcript: transcriptOf(parts, running, model.scripted),
     events: { emit: (type, payload) => emit(parts, running, type, payload) },
     signal,

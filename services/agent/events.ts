@@ -247,6 +247,10 @@ export class EventLog {
     this.#dirty.delete(sessionId);
   }
 
+  followersOf(sessionId: string): Link[] {
+    return [...(this.#streams.get(sessionId)?.followers ?? [])];
+  }
+
   get linkCount(): number {
     return this.#links.size;
   }

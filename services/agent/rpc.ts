@@ -4,7 +4,9 @@ import type { HostParts } from './commandHost.ts';
 import { commandMethods } from './methods/commands.ts';
 import { manySessionMethods } from './methods/manySessions.ts';
 import { contextMethods } from './methods/context.ts';
+import { memoryMethods } from './methods/memory.ts';
 import { promptMethods } from './methods/prompts.ts';
+import { requestMethods } from './methods/requests.ts';
 import { sessionMethods } from './methods/sessions.ts';
 import { settingMethods } from './methods/settings.ts';
 import { toolMethods } from './methods/tools.ts';
@@ -17,6 +19,8 @@ export function rpcHandlers(parts: HostParts): Handler[] {
     ...settingMethods(parts),
     ...contextMethods(parts),
     ...toolMethods(parts),
+    ...requestMethods(parts),
+    ...memoryMethods(parts),
   ];
   handlers.push(...commandMethods(parts, () => handlers));
   return handlers;

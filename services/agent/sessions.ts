@@ -1,6 +1,7 @@
 /** Sessions as surfaces see them: rows of the list, the status bar, and the snapshot to draw one from nothing. */
 import { homedir } from 'node:os';
 import { statSync } from 'node:fs';
+import type { MemoryStore } from '../../agent/ports.ts';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
@@ -13,6 +14,9 @@ import { factsOf, isFirstTurn, type ModelDesk } from './models.ts';
 import type { StoreFacts } from './openState.ts';
 import type { Search } from './search.ts';
 import type { SkillDesk } from './skills.ts';
+import type { ApprovalRules } from './owner.ts';
+import type { Requests } from './requests.ts';
+import type { StagedWrites } from './stagedWrites.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { Transcripts } from './transcripts.ts';
@@ -32,6 +36,10 @@ export interface SessionParts {
   contexts: ContextDesk;
   skills: SkillDesk;
   toolbox: Toolbox;
+  requests: Requests;
+  rules: ApprovalRules;
+  staged: StagedWrites;
+  memory: MemoryStore;
 }
 
 /** Errors: UNKNOWN_SESSION. */
@@ -76,17 +84,17 @@ export function infoOf(
 
 /** Taken between two events: nothing is in it twice and nothing is missing. */
 export function snapshotOf(parts: SessionParts, session: SessionRecord): Snapshot {
-  const { store, transcripts, events, turns } = parts;
+  const { store, transcripts, events, turns, requests } = parts;
   const latest_seq = events.settle(session.id);
   const working = turns.isRunning(session.id);
   return {
     session_id: session.id,
     messages: recentMessages(transcripts, session.id, { limit: limits.sessions.snapshotRowsMax }),
-    status: working ? 'working' : 'idle',
+    status: statusOf(parts, session.id),
     inflight: turns.inflight(session.id),
     queued: transcripts.queued(session.id).map(({ id, content }) => ({ id, text: content })),
     plan: { todos: session.todos ? (JSON.parse(session.todos) as TodoItem[]) : [], revision: session.todo_revision },
-    open_requests: [],
+    open_requests: requests.list(session.id),
     pending_connection: null,
     info: infoOf(parts, session, working),
     latest_seq,
@@ -108,7 +116,13 @@ export function recentMessages(
   return rows.slice(tooFar + 1);
 }
 
-export function rowOf(summary: SessionSummary, { turns, desk }: Pick<SessionParts, 'turns' | 'desk'>): SessionRow {
+/** `waiting`: for an answer of the user. */
+export function statusOf({ turns, requests }: Pick<SessionParts, 'turns' | 'requests'>, sessionId: string): Snapshot['status'] {
+  if (requests.isWaiting(sessionId)) return 'waiting';
+  return turns.isRunning(sessionId) ? 'working' : 'idle';
+}
+
+export function rowOf(summary: SessionSummary, { turns, desk, requests }: Pick<SessionParts, 'turns' | 'desk' | 'requests'>): SessionRow {
   return {
     id: summary.id,
     source: summary.source,
@@ -118,7 +132,7 @@ export function rowOf(summary: SessionSummary, { turns, desk }: Pick<SessionPart
     last_active: isoTime(summary.last_active),
     message_count: summary.message_count,
     preview: summary.preview,
-    status: turns.isRunning(summary.id) ? 'working' : 'idle',
+    status: statusOf({ turns, requests }, summary.id),
     parent_session_id: summary.parent_session_id,
     archived: summary.archived === 1,
     hidden: summary.hidden === 1,

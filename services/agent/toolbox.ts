@@ -3,15 +3,18 @@
  * of MCP servers. Which of them the session may use is agent/tools/policy.ts; in which order, the pin.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, sep } from 'node:path';
+import { homedir } from 'node:os';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { dangerOfCommand } from '../../agent/approvals/commandLine.ts';
 import { createArgumentCheck } from '../../agent/tools/argumentCheck.ts';
 import { BackgroundProcesses } from '../../agent/tools/background.ts';
+import { clarifyTool } from '../../agent/tools/clarify.ts';
 import { cronjobTool } from '../../agent/tools/cronjob.ts';
 import { delegateTaskTool } from '../../agent/tools/delegateTask.ts';
 import { executeCodeTool, findInterpreters } from '../../agent/tools/executeCode.ts';
 import type { FileHost } from '../../agent/tools/fileAccess.ts';
 import { foreignTool } from '../../agent/tools/foreign.ts';
-import { memoryTool } from '../../agent/tools/memory.ts';
+import { memoryTool, type StageEdit } from '../../agent/tools/memory.ts';
 import { patchTool } from '../../agent/tools/patch.ts';
 import { decideTools, messagesOriginOnly, pinnedOrder, type PolicyInput } from '../../agent/tools/policy.ts';
 import { processTool } from '../../agent/tools/process.ts';
@@ -25,12 +28,13 @@ import { todoTool } from '../../agent/tools/todo.ts';
 import { webExtractTool } from '../../agent/tools/webExtract.ts';
 import { webSearchTool } from '../../agent/tools/webSearch.ts';
 import { writeFileTool } from '../../agent/tools/writeFile.ts';
-import type { Danger, MemoryStore, ProcessGroups, SessionSearch } from '../../agent/ports.ts';
+import type { Danger, MemoryStore, Owner, ProcessGroups, SessionSearch } from '../../agent/ports.ts';
 import { errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
+import type { StagedWrites } from './stagedWrites.ts';
 import type { SessionRecord } from './store.ts';
 import { blankSession } from './tools/blankSession.ts';
 import { commandHost } from './tools/commandHost.ts';
@@ -44,6 +48,8 @@ export interface ToolboxRequest {
   session: SessionRecord;
   surface: string;
   scripted: boolean;
+  /** Who is asked; absent = only the list of tools is wanted. */
+  owner?: Owner | undefined;
   signal: AbortSignal;
 }
 
@@ -68,6 +74,8 @@ export interface Toolbox extends AsyncDisposable {
 
 export interface ToolboxParts {
   groups: ProcessGroups;
+  memory: MemoryStore;
+  staged: StagedWrites;
   search: SessionSearch;
   /** More tools of a session: skills. */
   tools(session: SessionRecord): Tool[];
@@ -79,8 +87,10 @@ export interface ToolboxParts {
   parts(): DelegateParts;
 }
 
-export function createToolbox(context: WorkerContext, { groups, search, tools: guests, hint, epoch, parts }: ToolboxParts): Toolbox {
-  const memory = memoryFiles(context.paths.memories);
+export function createToolbox(
+  context: WorkerContext,
+  { groups, memory, staged, search, tools: guests, hint, epoch, parts }: ToolboxParts,
+): Toolbox {
   const jobs = cronJobs(context);
   const sender = messageSender(context);
   const foreign = mcpTools(context);
@@ -93,9 +103,18 @@ export function createToolbox(context: WorkerContext, { groups, search, tools: g
   const delegations = new Delegations(parts, (sessionId) => processes.endSession(sessionId));
   const isSecret = secretFiles(context.home);
   const isStore = ownStores(context.home);
+  // The supervisor and this worker; other workers have names that the rules know.
+  const guarded = { home: homedir(), agentHome: context.home.root, pids: [process.pid, process.ppid] };
+  const stageEdit = (session: SessionRecord): StageEdit | undefined =>
+    context.config().config.memory?.write_approval
+      ? (edit) => void staged.stage({ kind: 'memory', edit, sessionId: session.id })
+      : undefined;
 
   /** Every tool of the agent itself; a new one is a line here. */
-  const own = ({ session, surface }: Pick<ToolboxRequest, 'session' | 'surface'>, toolsets: () => string[]): Tool[] => {
+  const own = (
+    { session, surface, owner = nobody }: Pick<ToolboxRequest, 'session' | 'surface' | 'owner'>,
+    toolsets: () => string[],
+  ): Tool[] => {
     const { config } = context.config();
     const { id: sessionId, cwd, platform } = session;
     const files: FileHost = {
@@ -109,7 +128,8 @@ export function createToolbox(context: WorkerContext, { groups, search, tools: g
     const web = createWeb({ settings: config.web, secret: (name) => context.secrets().get(name) });
     const origin = originOf(session);
     const originOnly = messagesOriginOnly({ surface, platform: platform ?? undefined, platformToolsets: config.platform_toolsets });
-    const dangerOf: ((command: string) => Danger | undefined) | undefined = undefined;
+    const dangerOf = (command: string, workdir = '.'): Danger | undefined =>
+      dangerOfCommand(command, { ...guarded, cwd: resolve(cwd, workdir) });
     return [
       terminalTool({ cwd, host, timeoutSeconds, background: { processes, sessionId }, dangerOf }),
       processTool({ processes, sessionId, dangerOf }),
@@ -121,7 +141,8 @@ export function createToolbox(context: WorkerContext, { groups, search, tools: g
       ...(web.search ? [webSearchTool(web.search)] : []),
       webExtractTool((url, signal) => web.fetch(url, signal), offload),
       todoTool(planStore(parts().store, parts().events, sessionId)),
-      memoryTool(memory),
+      memoryTool(memory, stageEdit(session)),
+      clarifyTool(owner),
       sessionSearchTool(search, sessionId),
       ...guests(session),
       ...(delegations.allows(session)
@@ -151,8 +172,6 @@ export function createToolbox(context: WorkerContext, { groups, search, tools: g
       scripted,
       disabled: config.agent?.disabled_toolsets,
       platformToolsets: config.platform_toolsets,
-      approvals: config.approvals?.mode === 'off' ? 'off' : 'manual',
-      memoryApproval: config.memory?.write_approval === true,
       choices: session.toolset_choices ? (JSON.parse(session.toolset_choices) as Record<string, boolean>) : undefined,
       safeMode,
       hasOrigin: originOf(session) !== null,
@@ -178,6 +197,7 @@ export function createToolbox(context: WorkerContext, { groups, search, tools: g
       return {
         allowed: delegations.watched(session, allowed),
         refused,
+        owner: request.owner,
         spill: host.spill,
         onRepair: ({ name }) =>
           context.log.info('arguments of a tool were no JSON and could be mended', { session_id: session.id, tool: name }),
@@ -220,9 +240,12 @@ function ownStores(home: Home): (realPath: string) => boolean {
     (inside(home.root, path) && basename(dirname(path)) === 'logs');
 }
 
+/** Where no turn runs nobody is asked. */
+const nobody: Owner = { permit: async () => undefined, clarify: async () => undefined };
+
 // --- memory ---
 
-function memoryFiles(dir: string): MemoryStore {
+export function memoryFiles(dir: string): MemoryStore {
   const pathOf = (target: 'memory' | 'user') => join(dir, target === 'memory' ? 'MEMORY.md' : 'USER.md');
   return {
     read(target) {

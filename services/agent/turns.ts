@@ -178,13 +178,15 @@ export class Turns {
   /** Running turns go on until the signal; then they are interrupted. Waiting prompts stay for the next worker. */
   async drain(signal: AbortSignal): Promise<{ interrupted: number }> {
     this.#draining = true;
+    const leaving = new AgentError('DRAINING', 'the agent worker was restarted while it answered', { fix: 'send the message again' });
+    // A person may take hours: who waits for one is not waited for.
+    for (const running of this.#running.values()) if (this.#parts.requests.isWaiting(running.session.id)) running.controller.abort(leaving);
     const all = Promise.all([...[...this.#running.values()].map((running) => running.ended.promise), ...this.#exclusive.values()]);
     const outOfTime = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => outOfTime.resolve(), { once: true });
     if (signal.aborted) outOfTime.resolve();
     await Promise.race([all, outOfTime.promise]);
     const late = [...this.#running.values()];
-    const leaving = new AgentError('DRAINING', 'the agent worker was restarted while it answered', { fix: 'send the message again' });
     for (const running of late) running.controller.abort(leaving);
     await within(all, { ms: limits.turn.toolStopMs, what: 'interrupting turns' }).catch(() => {});
     for (const listener of this.#listeners.values()) listener.reject(leaving);
@@ -333,5 +335,5 @@ function statusOf({ position, kind }: MessageRecord): Accepted['status'] {
 function causeOf(signal: AbortSignal): TurnCause {
   const reason = abortReason(signal);
   const code = isAgentError(reason) ? reason.code : '';
-  return code === 'CANCELLED' ? 'user' : code === 'DRAINING' ? 'drain' : 'store';
+  return code === 'CANCELLED' || code === 'NOT_ANSWERED' ? 'user' : code === 'DRAINING' ? 'drain' : 'store';
 }

@@ -26,12 +26,14 @@ export interface DoorParts {
   onCommand(row: InboxRow): void;
   /** Something was put into the outbox. */
   onReply(): void;
+  /** A text that answers an open question of the agent. */
+  isAnswer(sessionKey: string, text: string): boolean;
 }
 
 /** Refusals remembered; beyond that the oldest is forgotten, and said again. */
 const STRANGERS_MAX = 1_000;
 
-export function createDoor({ context, store, platforms, onMessage, onCommand, onReply }: DoorParts): Door {
+export function createDoor({ context, store, platforms, onMessage, onCommand, onReply, isAnswer }: DoorParts): Door {
   const { log, profile } = context;
   const told = new Map<string, number>();
 
@@ -82,7 +84,7 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
         refuseStranger(platform, inbound);
         return { kind: 'denied' };
       }
-      const message = messageOf(platform, profile, inbound);
+      const message = messageOf(platform, profile, inbound, isAnswer);
       if (message.kind === 'message' && store.inbox.waitingInChat(platform, inbound.chat) >= limits.gateway.inboxPerChatMax) {
         refuseOverflow(message);
         return { kind: 'full' };
@@ -98,7 +100,7 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
 
 const REFUSED_MAX_CHARS = 200;
 
-function messageOf(platform: string, profile: string, inbound: InboundMessage): NewMessage {
+function messageOf(platform: string, profile: string, inbound: InboundMessage, isAnswer: DoorParts['isAnswer']): NewMessage {
   const { chat, chatType, user, text, messageId, at } = inbound;
   const thread = inbound.thread ?? '';
   const key = conversationKey({ profile, platform, chatType, chat, thread });
@@ -110,7 +112,7 @@ function messageOf(platform: string, profile: string, inbound: InboundMessage): 
     user,
     text: text.slice(0, limits.turn.promptMaxChars),
     message_id: messageId,
-    kind: !inbound.fresh && commandOf(text) ? 'command' : 'message',
+    kind: !inbound.fresh && (commandOf(text) || isAnswer(key, text)) ? 'command' : 'message',
     lane: inbound.fresh ? `${key}+${messageId}` : key,
     session_key: inbound.fresh ? null : key,
     reply: inbound.reply === undefined ? { platform, chat, thread } : inbound.reply,

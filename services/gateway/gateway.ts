@@ -13,11 +13,12 @@ import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import type { AdapterHost } from './adapter.ts';
 import { catalog } from './catalog.ts';
-import { runCommand, type CommandParts } from './commands.ts';
+import { commandOf, runCommand, type CommandParts } from './commands.ts';
 import { createDelivery, type Delivery } from './delivery.ts';
 import { createDoor, type Door } from './door.ts';
 import type { InboxRow, Reply } from './inbox.ts';
 import { createPlatforms, type Platforms } from './platforms.ts';
+import { createQuestions, isVerdict, type Questions } from './questions.ts';
 import { createStateFile } from './stateFile.ts';
 import { GatewayStore } from './store.ts';
 import { parseTarget } from './targets.ts';
@@ -48,8 +49,17 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   const delivery: Delivery = createDelivery({ store, platforms, log: context.log });
   const turns: Turns = createTurns({ context, store, agent, onAnswer: delivery.wake, onChange: tell });
   const resolve = (text: string): Reply | undefined => resolveTarget(platforms, text);
-  const command = (row: InboxRow) => void answerCommand({ context, agent, platforms, turns }, { store, delivery, row });
-  const door: Door = createDoor({ context, store, platforms, onMessage: turns.wake, onCommand: command, onReply: delivery.wake });
+  const questions = createQuestions({ store, agent, delivery, log: context.log, signal: context.signal });
+  const command = (row: InboxRow) => void answerCommand({ context, agent, platforms, turns }, { store, delivery, questions, row });
+  const door: Door = createDoor({
+    context,
+    store,
+    platforms,
+    onMessage: turns.wake,
+    onCommand: command,
+    onReply: delivery.wake,
+    isAnswer: questions.isAnswer,
+  });
   const hostOf = (platform: string): AdapterHost => ({
     platform,
     log: context.log,
@@ -62,11 +72,12 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   const prune = () => {
     store.inbox.prune(Date.now());
     store.outbox.prune(Date.now());
+    store.questions.prune(Date.now());
   };
   const pruning = setInterval(prune, limits.gateway.pruneMs).unref();
 
   return {
-    handlers: handlers({ store, platforms, delivery, turns, resolve }),
+    handlers: handlers({ store, platforms, delivery, turns, questions, resolve }),
     active: () => [...turns.active(), ...delivery.active()],
     facts,
     steps: () => store.changes,
@@ -74,6 +85,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
       if (platforms.states().length === 0) context.log.info('no platform is configured: the gateway idles; see `platforms` in config.yaml');
       prune();
       for (const row of store.inbox.openCommands()) command(row);
+      questions.start();
       turns.start();
       platforms.connect();
       delivery.wake();
@@ -104,10 +116,11 @@ interface HandlerParts {
   platforms: Platforms;
   delivery: Delivery;
   turns: Turns;
+  questions: Questions;
   resolve(text: string): Reply | undefined;
 }
 
-function handlers({ store, platforms, delivery, turns, resolve }: HandlerParts): Handler[] {
+function handlers({ store, platforms, delivery, turns, questions, resolve }: HandlerParts): Handler[] {
   return [
     handle(contract.enqueueDelivery, ({ target, text, idempotency_key, origin }) => {
       const chat = resolve(target) ?? unknownTarget(platforms, target);
@@ -122,6 +135,8 @@ function handlers({ store, platforms, delivery, turns, resolve }: HandlerParts):
       return { delivery_id, status: row.state, tries: row.tries, error: row.error };
     }),
     handle(contract.listTargets, () => ({ targets: targetsOf(store, platforms) })),
+    handle(contract.conversationAsked, (asked) => ({ asked: questions.ask(asked) })),
+    handle(contract.conversationSettled, ({ request_id, reason }) => ({ known: questions.settled(request_id, reason) })),
     handle(contract.platforms, () => ({ platforms: platforms.states(), held: turns.held() })),
   ];
 }
@@ -174,10 +189,15 @@ const TARGETS_MAX = 50;
 /** Commands are answered beside the conversation: they must work while a turn runs or hangs. */
 async function answerCommand(
   parts: CommandParts,
-  { store, delivery, row }: { store: GatewayStore; delivery: Delivery; row: InboxRow },
+  { store, delivery, questions, row }: { store: GatewayStore; delivery: Delivery; questions: Questions; row: InboxRow },
 ): Promise<void> {
-  const { text, prompt } = await runCommand(parts, row);
+  const isAnswer = isVerdict(row.text) || commandOf(row.text) === undefined;
+  const { text, prompt } = isAnswer ? { text: await questions.answer(row), prompt: null } : await runCommand(parts, row);
   if (parts.context.signal.aborted) return;
+  if (text === undefined) {
+    store.inbox.becomeMessage(row.id);
+    return parts.turns.wake();
+  }
   store.transact(() => {
     if (prompt === null) store.inbox.close(row.id, 'answered', Date.now());
     else store.inbox.turnIntoMessage(row.id, prompt);

@@ -94,6 +94,18 @@ export class Inbox {
     this.#db.prepare("UPDATE inbox SET kind = 'message', text = ? WHERE id = ? AND closed_at IS NULL").run(text, id);
   }
 
+  /** The message of a conversation that the agent works on now. */
+  submittedOf(sessionKey: string): InboxRow | undefined {
+    return this.#db
+      .prepare("SELECT * FROM inbox WHERE state = 'submitted' AND closed_at IS NULL AND session_key = ? ORDER BY id DESC LIMIT 1")
+      .get(sessionKey) as InboxRow | undefined;
+  }
+
+  /** What was taken for an answer to a question is a message like any other. */
+  becomeMessage(id: number): void {
+    this.#db.prepare("UPDATE inbox SET kind = 'message' WHERE id = ?").run(id);
+  }
+
   openCommands(): InboxRow[] {
     return this.#db
       .prepare("SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'command' ORDER BY id")

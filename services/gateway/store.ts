@@ -5,6 +5,7 @@
  */
 import { openStore, type Db, type Schema } from '../../state/db/open.ts';
 import { Inbox } from './inbox.ts';
+import { QuestionStore } from './questionStore.ts';
 import { Outbox } from './outbox.ts';
 
 const schema: Schema = {
@@ -77,18 +78,35 @@ const schema: Schema = {
       },
       indices: { conversations_recent: 'conversations (platform, last_at)' },
     },
+    /** Questions of the agent to the people of a chat, as long as they are open. */
+    questions: {
+      columns: {
+        request_id: 'TEXT PRIMARY KEY',
+        session_key: 'TEXT NOT NULL',
+        session_id: 'TEXT NOT NULL',
+        kind: 'TEXT NOT NULL',
+        params: 'TEXT NOT NULL',
+        platform: 'TEXT NOT NULL',
+        chat: 'TEXT NOT NULL',
+        thread: "TEXT NOT NULL DEFAULT ''",
+        answers: "TEXT NOT NULL DEFAULT '{}'",
+        asked_at: 'INTEGER NOT NULL',
+      },
+    },
   },
 };
 
 export class GatewayStore implements Disposable {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
+  readonly questions: QuestionStore;
   readonly #db: Db;
 
   constructor(path: string) {
     this.#db = openStore(path, schema);
     this.inbox = new Inbox(this.#db);
     this.outbox = new Outbox(this.#db);
+    this.questions = new QuestionStore(this.#db);
   }
 
   /** Rows changed so far: every step of a message is one. */

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { sessionHistory, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { setupStatus } from '../../ipc/contracts/rpcSettings.ts';
+import { approvalPending, approvalRespond } from '../../ipc/contracts/rpcRequests.ts';
 import { connect } from '../harness/agentClient.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
@@ -10,7 +11,7 @@ import { startOpenAi } from '../fakes/openaiServer.ts';
 const provider = await startOpenAi();
 const home = testHome({
   '.env': 'BOX_KEY=sk-box-secret\n',
-  'config.yaml': `model: { default: tiny-1, provider: box }\nproviders:\n  box: { kind: openai-compatible, base_url: "${provider.url}", key_env: BOX_KEY, headers: { X-Team: blue } }\napprovals: { mode: "off" }\n`,
+  'config.yaml': `model: { default: tiny-1, provider: box }\nproviders:\n  box: { kind: openai-compatible, base_url: "${provider.url}", key_env: BOX_KEY, headers: { X-Team: blue } }\n`,
 });
 const worker = await startWorker(home, 'agent', { demo: true });
 t.teardown(async () => {
@@ -199,11 +200,19 @@ t.test('a provider that cannot be reached is named with its address; the worker 
   t.match((await client.next('message.complete')).payload, { status: 'interrupted' }, 'a wait between two tries is interrupted too');
 });
 
-t.test('a real model gets no terminal unless approvals are off, and is told so', async (t) => {
+t.test('a real model has the terminal, and its dangerous commands are asked about', async (t) => {
   using client = await connect(worker);
   provider.requests.length = 0;
-  provider.answer({ toolCalls: [{ name: 'terminal', args: '{"command":"id"}' }] }, { text: 'I may not' });
-  await client.turn(await client.create(), 'who am I');
-  t.notOk(provider.requests[0]!.body.tools!.some((tool) => tool.function.name === 'terminal'));
-  t.match(provider.requests[1]!.body.messages.at(-1), { role: 'tool', content: /TOOL_REFUSED: .*approval.*approvals\.mode off/ });
+  const sessionId = await client.create();
+  provider.answer({ toolCalls: [{ name: 'terminal', args: '{"command":"rm -r nothing-here"}' }] }, { text: 'I may not' });
+  await client.submit(sessionId, 'clean up');
+  const [open] = await until('it asks', async () => {
+    const { requests } = await client.link.call(approvalPending, { session_id: sessionId });
+    return requests.length ? requests : undefined;
+  });
+  t.match(open, { method: 'approval', params: { tool_name: 'terminal', command: 'rm -r nothing-here' } });
+  await client.link.call(approvalRespond, { session_id: sessionId, choice: 'deny' });
+  await client.next('message.complete', (params) => params.session_id === sessionId);
+  t.ok(provider.requests[0]!.body.tools!.some((tool) => tool.function.name === 'terminal'));
+  t.match(provider.requests[1]!.body.messages.at(-1), { role: 'tool', content: /^DENIED: the user denied this/ });
 });

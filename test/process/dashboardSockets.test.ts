@@ -4,6 +4,11 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { WebSocket } from 'ws';
+import { sessionCreate } from '../../ipc/contracts/rpc.ts';
+import { clarifyRequest } from '../../ipc/contracts/rpcRequests.ts';
+import { handle } from '../../ipc/link.ts';
+import { serve } from '../../ipc/serve.ts';
+import { ensureToken } from '../../state/home.ts';
 import { closed, refused, startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
@@ -55,6 +60,38 @@ t.test('frames go through unread: a turn runs over the relay, and errors keep th
   t.match((await tab.answer(3)).error, { code: 4000, data: { code: 'BAD_REQUEST' } });
   tab.send(4, 'worker.stop', {});
   t.match((await tab.answer(4)).error, { code: -32601 }, 'methods between workers are closed to a browser');
+  tab.socket.close();
+});
+
+t.test('a call of the agent under the number of a call of the page is not taken for its answer', async (t) => {
+  using home = testHome();
+  const token = ensureToken(home);
+  const answered = Promise.withResolvers<unknown>();
+  // It asks as soon as it is called, and does not answer the call.
+  const asksBack = handle(sessionCreate, (_params, { link }) => {
+    const question = { session_id: 's', request_id: 'r', questions: [{ qid: 'q', question: '?' }] };
+    void link.call(clarifyRequest, question).then(answered.resolve);
+    return new Promise<never>(() => {});
+  });
+  const agent = await serve({
+    path: home.run.socket('agent'),
+    slot: 'agent',
+    token,
+    code: '',
+    nonce: 'n',
+    handlers: [asksBack],
+    relayMethods: new Set([sessionCreate.name]),
+  });
+  await using dashboard = await startDashboard(home);
+  const tab = openTab(dashboard);
+  await new Promise((resolve) => tab.socket.once('open', resolve));
+  tab.send(0, 'session.create', {});
+  const asked = await until('the question', () => tab.frames.find(({ method }) => method === 'clarify'));
+  t.equal(asked.id, 0, 'both count from zero');
+  tab.socket.send(JSON.stringify({ jsonrpc: '2.0', id: asked.id, result: { answers: { q: 'yes' } } }));
+  t.same(await answered.promise, { answers: { q: 'yes' } }, 'the answer of the page reaches the agent');
+  await agent[Symbol.asyncDispose]();
+  t.match((await tab.answer(Number(asked.id))).error, { data: { code: 'PEER_GONE' } }, 'its own call was open all the time');
   tab.socket.close();
 });
 

@@ -22,16 +22,10 @@ const without = (...names: string[]) => ALL.filter((name) => !names.includes(nam
 
 const table: { name: string; input: PolicyInput; want: string[] }[] = [
   { name: 'the scripted model on a local surface has everything', input: { surface: 'cli', scripted: true }, want: ALL },
-  { name: 'a real model gets no terminal before approvals exist', input: { surface: 'cli', scripted: false }, want: without('terminal') },
-  { name: 'approvals.mode off gives a real model the terminal', input: { surface: 'cli', scripted: false, approvals: 'off' }, want: ALL },
+  { name: 'a real model has the same: its dangerous commands are asked about', input: { surface: 'cli', scripted: false }, want: ALL },
   {
     name: 'a chat platform has neither terminal nor files',
     input: { surface: 'gateway', platform: 'irc', scripted: true },
-    want: without('terminal', 'read_file'),
-  },
-  {
-    name: 'nor with approvals off',
-    input: { surface: 'gateway', platform: 'irc', scripted: false, approvals: 'off' },
     want: without('terminal', 'read_file'),
   },
   { name: 'nor on a platform nobody named', input: { surface: 'gateway', scripted: true }, want: without('terminal', 'read_file') },
@@ -44,11 +38,6 @@ const table: { name: string; input: PolicyInput; want: string[] }[] = [
     name: 'an explicit list is exactly what is allowed',
     input: { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: ['terminal', 'memory'] } },
     want: ['terminal', 'memory'],
-  },
-  {
-    name: 'a listed terminal still needs approval with a real model',
-    input: { surface: 'gateway', platform: 'irc', scripted: false, platformToolsets: { irc: ['terminal', 'memory'] } },
-    want: ['memory'],
   },
   {
     name: 'the bare composite of a platform is its default',
@@ -102,11 +91,6 @@ const table: { name: string; input: PolicyInput; want: string[] }[] = [
     want: ['terminal'],
   },
   {
-    name: 'memory waits for review when it is configured to',
-    input: { surface: 'cli', scripted: true, memoryApproval: true },
-    want: without('memory'),
-  },
-  {
     name: 'the platform of a session does not count on a local surface',
     input: { surface: 'desktop', platform: 'irc', scripted: true },
     want: ALL,
@@ -126,10 +110,6 @@ t.test('each row of the policy', async (t) => {
 });
 
 t.test('a refusal says what would allow the tool', async (t) => {
-  t.match(
-    decideTools(tools, { surface: 'cli', scripted: false }).refused.get('terminal'),
-    /need approval.*cannot ask.*agent config set approvals\.mode off/,
-  );
   t.match(
     decideTools(tools, { surface: 'gateway', platform: 'irc', scripted: true }).refused.get('read_file'),
     /platform_toolsets\.irc in config\.yaml/,

@@ -162,9 +162,9 @@ t.test('memory adds, replaces and removes entries, and refuses what does not fit
   await run({ action: 'replace', old_text: 'Bern', content: 'lives in Basel' });
   await run({ action: 'remove', old_text: 'tea' });
   t.equal(files.memory, 'lives in Basel\n');
-  t.match(await run({ action: 'add', target: 'user', content: 'x'.repeat(limits.tools.userMaxChars + 1) }), {
-    isError: true,
-    text: /remove or shorten/,
+  await t.rejects(run({ action: 'add', target: 'user', content: 'x'.repeat(limits.tools.userMaxChars + 1) }), {
+    code: 'TOOL_REFUSED',
+    fix: /remove or shorten/,
   });
   t.equal(files.user, '');
   await t.rejects(run({ action: 'remove', old_text: 'nothing like it' }), { code: 'NOT_FOUND' });

@@ -129,6 +129,7 @@ t.test('a chat that writes faster than it is answered is told once, and loses no
     platforms: { settings: () => ({ allowed_users: ['*'] }) } as unknown as Platforms,
     onMessage() {},
     onCommand() {},
+    isAnswer: () => false,
     onReply() {},
   });
   const say = (chat: string, text: string) =>

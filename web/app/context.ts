@@ -1,6 +1,7 @@
 /** What every part of the page shares: the connection, and hooks that follow it. */
 import { createContext, useContext, useSyncExternalStore } from 'react';
-import type { Connection, ConnectionState, SessionLink, SessionState } from '../connection.ts';
+import type { Connection, ConnectionState } from '../connection.ts';
+import type { SessionLink, SessionState } from '../sessionLink.ts';
 import type { Observable } from '../observable.ts';
 
 export const ConnectionContext = createContext<Connection | null>(null);

@@ -2,11 +2,12 @@
 import { useEffect, useState } from 'react';
 import { useConnectionState, useSession } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import type { Outgoing, SessionState } from '../connection.ts';
+import type { Outgoing, SessionState } from '../sessionLink.ts';
 import { Notice } from '../ui/notice.tsx';
 import { Composer } from './composer.tsx';
 import { FailedPrompt, MessageItem, PendingPrompt, Working } from './messages.tsx';
 import { ModelNotice } from './modelNotice.tsx';
+import { RequestCard } from './requestCard.tsx';
 import { Scroller } from './scroller.tsx';
 import type { Item, Transcript } from './transcript.ts';
 import { titleOfTool } from './toolCard.tsx';
@@ -51,6 +52,14 @@ export function Conversation({ id }: { id: string }) {
               <PendingPrompt key={prompt.key} text={prompt.text} />
             ),
           )}
+          {transcript?.requests.map((request) => (
+            <RequestCard
+              key={request.id}
+              request={request}
+              onAnswer={(result) => link.answer(request, result)}
+              onShown={() => void link.shown(request)}
+            />
+          ))}
           {work && <Working label={work.label} since={work.since} />}
         </Scroller>
         <Composer
@@ -101,6 +110,7 @@ function workOf(transcript: Transcript | null, pending: readonly Outgoing[], con
   if (!turn && !sending) return null;
   const since = turn?.startedAt ?? sending!.sentAt;
   if (!connected) return { label: 'Waiting for the connection; nothing is lost', since };
+  if (transcript && transcript.requests.length > 0) return { label: 'Waiting for your answer', since };
   if (!turn) return { label: sending!.messageId === null ? 'Sending' : 'Starting', since };
   switch (turn.phase) {
     case 'thinking':

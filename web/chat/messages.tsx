@@ -2,7 +2,7 @@
 import { RotateCcw } from 'lucide-react';
 import { memo, useEffect, useState } from 'react';
 import { duration, sentence } from '../app/format.ts';
-import type { Outgoing } from '../connection.ts';
+import type { Outgoing } from '../sessionLink.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copyButton.tsx';
 import { Command, Notice } from '../ui/notice.tsx';

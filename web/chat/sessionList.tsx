@@ -74,6 +74,7 @@ function SessionEntry({ row }: { row: SessionRow }) {
         className="flex h-9 items-center gap-2 rounded-lg px-3 text-sm text-soft hover:bg-sunken hover:text-ink aria-[current=page]:bg-sunken aria-[current=page]:font-medium aria-[current=page]:text-ink"
       >
         <span className="min-w-0 flex-1 truncate">{titleOf(row)}</span>
+        {row.status === 'waiting' && <span className="size-1.5 rounded-full bg-warn" role="img" aria-label="waiting for your answer" />}
         {row.status === 'working' && <span className="size-1.5 animate-breathe rounded-full bg-accent" role="img" aria-label="working" />}
         <span className="shrink-0 text-xs text-faint">{elsewhere ? row.source : age(row.last_active)}</span>
       </Link>

@@ -3,6 +3,7 @@
  * it. Knows nothing of sockets; applying the same events again changes nothing.
  */
 import type { EventParams, EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
+import type { OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
 import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 
 export interface ToolUse {
@@ -63,17 +64,19 @@ export interface Transcript {
   items: readonly Item[];
   queued: readonly { id: number; text: string }[];
   turn: Turn | null;
+  /** Questions that wait for an answer of the user, oldest first. */
+  requests: readonly OpenRequest[];
   info: SessionInfo;
 }
 
 // --- from a snapshot ---
 
 export function fromSnapshot(
-  { session_id, messages, status, inflight, queued, info, latest_seq, epoch }: Snapshot,
+  { session_id, messages, status, inflight, queued, open_requests, info, latest_seq, epoch }: Snapshot,
   nowMs: number,
 ): Transcript {
   const items = itemsOf(messages);
-  let turn: Turn | null = status === 'working' ? { startedAt: nowMs, phase: 'waiting', detail: null } : null;
+  let turn: Turn | null = status !== 'idle' ? { startedAt: nowMs, phase: 'waiting', detail: null } : null;
   if (inflight) {
     const open = inflight.tools.map((tool): ToolUse => ({
       id: tool.tool_id,
@@ -105,7 +108,7 @@ export function fromSnapshot(
     const phase = open.length > 0 ? 'tool' : inflight.text ? 'writing' : inflight.reasoning ? 'thinking' : 'waiting';
     turn = { startedAt: Math.min(nowMs, Date.parse(inflight.started_at) || nowMs), phase, detail: open.at(-1)?.name ?? null };
   }
-  return { sessionId: session_id, epoch, seq: latest_seq, items, queued, turn, info };
+  return { sessionId: session_id, epoch, seq: latest_seq, items, queued, turn, requests: open_requests, info };
 }
 
 function itemsOf(messages: readonly Message[]): Item[] {
@@ -213,6 +216,10 @@ function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: 
       return { ...before, turn: before.turn && { ...before.turn, detail: (payload as EventPayloads['status.update']).text } };
     case 'queue.updated':
       return requeued(before, (payload as EventPayloads['queue.updated']).queued);
+    case 'request.cancel': {
+      const { id } = payload as EventPayloads['request.cancel'];
+      return { ...before, requests: before.requests.filter((request) => request.id !== id) };
+    }
     case 'session_info':
       return { ...before, info: payload as unknown as SessionInfo };
     case 'session.title':
@@ -226,6 +233,12 @@ function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: 
     default:
       return before;
   }
+}
+
+/** The transcript with a question that has just been asked, or is known in more detail. */
+export function withRequest(before: Transcript, request: OpenRequest): Transcript {
+  const others = before.requests.filter(({ id }) => id !== request.id);
+  return { ...before, requests: [...others, request].toSorted((a, b) => (a.asked_at < b.asked_at ? -1 : 1)) };
 }
 
 function completed(

@@ -10,7 +10,7 @@ import type { Accepted } from '../turns.ts';
 import { usageReport } from '../usage.ts';
 
 export function promptMethods(parts: SessionParts): Handler[] {
-  const { context, store, events, turns, desk } = parts;
+  const { context, store, events, turns, desk, requests } = parts;
   return [
     handle(promptSubmit, (params, { link }) => {
       const { text, idempotency_key: idempotencyKey, busy, unattended } = params;
@@ -48,7 +48,7 @@ export function promptMethods(parts: SessionParts): Handler[] {
       const session = requireSession(store, session_id);
       const replay = events.since(session.id, last_seen);
       events.follow(session.id, link);
-      return { ...replay, count: replay.events.length, epoch: store.epoch, open_requests: [] };
+      return { ...replay, count: replay.events.length, epoch: store.epoch, open_requests: requests.list(session.id) };
     }),
   ];
 }

@@ -75,6 +75,7 @@ function lifeMethods(parts: SessionParts): Handler[] {
     handle(sessionDelete, ({ session_id }) => {
       const session = requireSession(store, session_id);
       refuseWhileWorking(parts, session.id);
+      parts.requests.closeSession(session.id);
       const deleted = store.deleteSession(session.id);
       void parts.toolbox.processes.endSession(session.id);
       events.forget(session.id);

@@ -135,10 +135,11 @@ class Calls {
     if (id !== null) this.#open.delete(id);
   }
 
-  /** Notes the answer in a frame of the agent. Events, nearly all of the traffic, are told by their first bytes. */
+  /** Notes the answer in a frame of the agent, not its own calls. Events, nearly all of the traffic, are told by their first bytes. */
   close(body: Buffer): void {
     if (this.#open.size === 0 || body.subarray(0, 60).includes(EVENT_MARK)) return;
-    this.take(readFrame(body)?.id ?? null);
+    const frame = readFrame(body);
+    if (frame?.method === null) this.take(frame.id);
   }
 
   /** Answers what is open: the page sends it again, with its idempotency key. */
