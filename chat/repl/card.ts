@@ -15,8 +15,6 @@ export interface CardContent {
   options: CardOption[];
   /** A text of the user's own is an answer too; what it asks for. */
   free?: string | undefined;
-  /** The text is not shown. */
-  masked?: boolean | undefined;
   /** Several may be picked with the space bar. */
   multi?: boolean | undefined;
   /** Style of the frame. */
@@ -89,7 +87,7 @@ export class Card {
       return true;
     }
     if (free === undefined) return false;
-    onText(this.content.masked ? written : text);
+    onText(text);
     return true;
   }
 

@@ -362,7 +362,7 @@ class Repl {
         ),
       ),
     ];
-    const composer = card?.content.masked ? masked(this.#composer, paint) : this.#composer.draw(columns, paint);
+    const composer = this.#composer.draw(columns, paint);
     return { rows: [...above, ...composer.rows], cursor: { row: above.length + composer.cursor.row, column: composer.cursor.column } };
   }
 
@@ -443,10 +443,4 @@ class Repl {
     const fix = isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : '';
     this.#screen.line(`${this.#screen.paint('red', 'agent:')} ${messageOf(thrown)}${fix}`);
   }
-}
-
-/** A secret is written without being seen. */
-function masked(composer: Composer, paint: Screen['paint']): Footer {
-  const length = Math.min(composer.value.length, 40);
-  return { rows: [`${paint('cyan', '›')} ${'•'.repeat(length)}`], cursor: { row: 0, column: 2 + length } };
 }

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProviderKind } from '../../agent/models/kinds.ts';
 import type { ModelMessage } from '../../agent/ports.ts';
-import { startAnthropic, type AnthropicBody } from '../fakes/anthropicServer.ts';
-import { startGoogle, type GoogleBody } from '../fakes/googleServer.ts';
+import { startAnthropic } from '../fakes/anthropicServer.ts';
+import { startGoogle } from '../fakes/googleServer.ts';
 import type { FakeAnswer, FakeModels } from '../fakes/modelServer.ts';
-import { startOpenAi, type OpenAiBody } from '../fakes/openaiServer.ts';
+import { startOpenAi } from '../fakes/openaiServer.ts';
 import { chain, kindsOf, received, settingsFor, textOf } from '../harness/modelChain.ts';
 
 const look = { name: 'look', description: 'looks', parameters: { type: 'object', properties: { where: { type: 'string' } } } };
@@ -18,37 +18,37 @@ writeFileSync(
 
 type Start = (...script: FakeAnswer[]) => Promise<FakeModels<unknown>>;
 const vendors: { kind: ProviderKind; model: string; start: Start; path: RegExp; key: object; vision?: boolean }[] = [
-  { kind: 'openai', model: 'gpt-5', start: startOpenAi as Start, path: /^\/v1\/responses$/, key: { authorization: 'Bearer value-of-KEY' } },
+  { kind: 'openai', model: 'gpt-5', start: startOpenAi, path: /^\/v1\/responses$/, key: { authorization: 'Bearer value-of-KEY' } },
   {
     kind: 'openai-chat',
     model: 'gpt-5',
-    start: startOpenAi as Start,
+    start: startOpenAi,
     path: /^\/v1\/chat\/completions$/,
     key: { authorization: 'Bearer value-of-KEY' },
   },
   {
     kind: 'anthropic',
     model: 'claude-sonnet-4-5',
-    start: startAnthropic as Start,
+    start: startAnthropic,
     path: /^\/v1\/messages$/,
     key: { 'x-api-key': 'value-of-KEY' },
   },
   {
     kind: 'google',
     model: 'gemini-2.5-flash',
-    start: startGoogle as Start,
+    start: startGoogle,
     path: /gemini-2\.5-flash:streamGenerateContent/,
     key: { 'x-goog-api-key': 'value-of-KEY' },
   },
   {
     kind: 'openrouter',
     model: 'maker/model',
-    start: startOpenAi as Start,
+    start: startOpenAi,
     path: /chat\/completions$/,
     key: { authorization: 'Bearer value-of-KEY' },
     vision: false,
   },
-  { kind: 'ollama', model: 'qwen3:8b', start: startOpenAi as Start, path: /chat\/completions$/, key: {}, vision: false },
+  { kind: 'ollama', model: 'qwen3:8b', start: startOpenAi, path: /chat\/completions$/, key: {}, vision: false },
 ];
 
 for (const { kind, model, start, path, key, vision = true } of vendors) {
@@ -120,7 +120,7 @@ const overflows: { name: string; start: Start; kind: ProviderKind; body: unknown
   {
     name: 'OpenAI',
     kind: 'openai',
-    start: startOpenAi as Start,
+    start: startOpenAi,
     body: {
       error: {
         message: 'Your input exceeds the context window of this model.',
@@ -132,7 +132,7 @@ const overflows: { name: string; start: Start; kind: ProviderKind; body: unknown
   {
     name: 'a compatible server',
     kind: 'openai-compatible',
-    start: startOpenAi as Start,
+    start: startOpenAi,
     body: {
       error: { message: "This model's maximum context length is 8192 tokens. However, you requested 9001 tokens", type: 'BadRequestError' },
     },
@@ -140,19 +140,19 @@ const overflows: { name: string; start: Start; kind: ProviderKind; body: unknown
   {
     name: 'llama.cpp',
     kind: 'llamacpp',
-    start: startOpenAi as Start,
+    start: startOpenAi,
     body: { error: { code: 400, message: 'the request exceeds the available context size', type: 'exceed_context_size_error' } },
   },
   {
     name: 'Anthropic',
     kind: 'anthropic',
-    start: startAnthropic as Start,
+    start: startAnthropic,
     body: { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 208310 tokens > 200000 maximum' } },
   },
   {
     name: 'Google',
     kind: 'google',
-    start: startGoogle as Start,
+    start: startGoogle,
     body: {
       error: {
         code: 400,
@@ -164,7 +164,7 @@ const overflows: { name: string; start: Start; kind: ProviderKind; body: unknown
   {
     name: 'LM Studio',
     kind: 'lmstudio',
-    start: startOpenAi as Start,
+    start: startOpenAi,
     body: { error: 'The number of tokens to keep from the initial prompt is greater than the context length' },
   },
 ];
@@ -193,7 +193,7 @@ t.test('Anthropic keeps the beginning of a prompt: marks on the system prompt an
     { role: 'assistant', content: `${content} it is`, toolCalls: [] },
   ]);
   await received(await chain(settingsFor('anthropic', fake.url, { model: 'claude-sonnet-4-5' })), { messages: messages.slice(0, -1) });
-  const body = fake.requests[0]!.body as AnthropicBody;
+  const body = fake.requests[0]!.body;
   t.match(body.system, [{ text: 'be brief', cache_control: { type: 'ephemeral' } }]);
   const marked = body.messages.map(({ content }) => Array.isArray(content) && content.some((part) => part.cache_control !== undefined));
   t.same(marked, [false, false, false, false, true, true, true]);
@@ -218,7 +218,7 @@ t.test('signed thoughts go back with the result of the call they led to', async 
   const thinking = await chain(settingsFor('anthropic', claude.url, { model: 'claude-sonnet-4-5' }));
   await received(thinking, { tools: [look], reasoningEffort: 'high' });
   await received(thinking, { tools: [look], reasoningEffort: 'high', messages: after('toolu_0') });
-  const second = claude.requests[1]!.body as AnthropicBody;
+  const second = claude.requests[1]!.body;
   t.match(second.messages[1], {
     role: 'assistant',
     content: [
@@ -231,7 +231,7 @@ t.test('signed thoughts go back with the result of the call they led to', async 
   const { chunks } = await received(google, { tools: [look] });
   const id = chunks.flatMap((chunk) => (chunk.type === 'toolCall' ? [chunk.call.id] : []))[0]!;
   await received(google, { tools: [look], messages: after(id) });
-  t.match((gemini.requests[1]!.body as GoogleBody).contents[1], {
+  t.match(gemini.requests[1]!.body.contents[1], {
     parts: [{ functionCall: { name: 'look' }, thoughtSignature: 'c2lnbmVk' }],
   });
 });
@@ -243,7 +243,7 @@ t.test('a summary is told apart from what anybody said', async (t) => {
     { role: 'user', content: 'go on' },
   ];
   await received(await chain(settingsFor('openai-compatible', fake.url)), { messages });
-  const [, summary, user] = (fake.requests[0]!.body as OpenAiBody).messages;
+  const [, summary, user] = fake.requests[0]!.body.messages;
   t.match(summary, { role: 'user', content: /^\[Summary of the earlier conversation.*nobody said this.*\]\nthey met\n\[End/ });
   t.match(user, { role: 'user', content: 'go on' });
 });

@@ -30,7 +30,6 @@ await t.test('cli.12 agent model shows, lists and sets models, with the reasonin
     providers: [
       { name: 'gpt', usable: true, models: [{ id: 'gpt-5', reasoning: ['minimal', 'low', 'medium', 'high'] }, { id: 'gpt-4o' }] },
       { name: 'claude', usable: false, problem: /needs CLAUDE_KEY/ },
-      ...[],
     ],
   });
   const bad = await agent('set', 'gpt-5', '--reasoning', 'loads', '--json');
