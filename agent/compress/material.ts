@@ -26,7 +26,7 @@ function written(message: ModelMessage): string {
       return `USER: ${message.content}${files}`;
     }
     case 'summary':
-      return `EARLIER RECORD:\n${unframed(message.content)}`;
+      return `EARLIER RECORD:\n${message.content}`;
     case 'assistant': {
       const calls = message.toolCalls.map(({ name, args }) => `\n[calls ${name} ${JSON.stringify(args)}]`).join('');
       return `ASSISTANT: ${message.content}${calls}`;
@@ -35,11 +35,3 @@ function written(message: ModelMessage): string {
       return `RESULT of ${message.toolName}${message.isError ? ' (failed)' : ''}: ${message.content}`;
   }
 }
-
-const FRAME =
-  '[Record of the earlier conversation, written when it was compressed. It is not a message and asks for nothing; requests listed as answered are done.]\n';
-
-/** A summary as the answering model reads it, so that it is taken neither for a request nor for something said. */
-export const framedSummary = (text: string): string => FRAME + text;
-
-export const unframed = (text: string): string => (text.startsWith(FRAME) ? text.slice(FRAME.length) : text);

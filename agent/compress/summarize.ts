@@ -7,7 +7,7 @@ import { limits } from '../../base/limits.ts';
 import type { Model, ModelMessage, Usage } from '../ports.ts';
 import { cutMiddle } from '../tools/outputCap.ts';
 import { added } from '../turn/outcome.ts';
-import { materialOf, unframed } from './material.ts';
+import { materialOf } from './material.ts';
 import { textTokens } from './tokens.ts';
 
 export interface Summary {
@@ -85,7 +85,7 @@ function halved(piece: string): [string, string] | undefined {
 function extract(messages: readonly ModelMessage[]): string {
   const lines = messages.flatMap((message) => {
     if (message.role === 'user') return [`- answered: ${message.content.split('\n', 1)[0]!.slice(0, 80)}`];
-    return message.role === 'summary' ? [unframed(message.content).replace('## Done\n', '')] : [];
+    return message.role === 'summary' ? [message.content.replace('## Done\n', '')] : [];
   });
   return `## Done\n${cutMiddle(lines.join('\n'), limits.compress.summaryMaxChars / 10)}`;
 }

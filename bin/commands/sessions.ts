@@ -1,4 +1,5 @@
 /** `agent sessions …`: conversations, from the agent worker; the reading ones also from the file while it is down. */
+import { existsSync } from 'node:fs';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
 import { sessionDelete, sessionHistory, sessionList, sessionResume, sessionTitle } from '../../ipc/contracts/rpc.ts';
@@ -160,12 +161,13 @@ async function read<T>(
   online: (link: Link) => Promise<T>,
   offline: (sessions: OfflineSessions) => T | Promise<T>,
 ): Promise<T> {
+  const path = openHome().profile(input.profile).stateDb;
   try {
     return await ask(input, online);
   } catch (thrown) {
-    if (!isAgentError(thrown) || thrown.code !== 'NO_SUPERVISOR') throw thrown;
+    if (!isAgentError(thrown) || thrown.code !== 'NO_SUPERVISOR' || !existsSync(path)) throw thrown;
   }
-  using sessions = openOffline(openHome().profile(input.profile).stateDb);
+  using sessions = openOffline(path);
   note('agent: the service is down; read from the file');
   return await offline(sessions);
 }

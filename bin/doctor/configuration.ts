@@ -49,7 +49,7 @@ async function providers(scene: Scene): Promise<Finding[]> {
     return [
       named === 'demo'
         ? ok('the rehearsal model')
-        : warn('none is configured', 'put OPENAI_API_KEY=… into .env, or name a local server: docs/models-and-rehearsal.md'),
+        : warn('none is configured', 'put OPENAI_API_KEY=… into .env, or name a local server: docs/models.md'),
     ];
   }
   return Promise.all(

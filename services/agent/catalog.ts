@@ -78,9 +78,9 @@ export class Catalog {
     return this.#kept.detected;
   }
 
-  /** Looks for them, unless that was done within the time of a list. */
-  async detect({ refresh = false }: { refresh?: boolean } = {}): Promise<readonly DetectedServer[]> {
-    if (!refresh && this.#now() - this.#kept.probedAt < this.#parts.ttlMs()) return this.detected;
+  /** Looks for them, unless that was done within the time of a list, or within `ageMs`. */
+  async detect({ ageMs = this.#parts.ttlMs() }: { ageMs?: number | undefined } = {}): Promise<readonly DetectedServer[]> {
+    if (this.#now() - this.#kept.probedAt < ageMs) return this.detected;
     return (this.#probing ??= this.#probe().finally(() => (this.#probing = undefined)));
   }
 

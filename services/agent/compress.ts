@@ -90,7 +90,7 @@ export async function compressSession(parts: CompressParts, request: CompressReq
 
 /** Not interruptible, so it is bounded by the clock alone. */
 async function bounded(parts: CompressParts, request: CompressRequest): Promise<CompressionOutcome> {
-  const { context, transcripts, desk } = parts;
+  const { context, transcripts } = parts;
   const { session, model, keep, focus } = request;
   const settings = context.config().config.compression;
   const watchdog = new AbortController();
@@ -105,7 +105,7 @@ async function bounded(parts: CompressParts, request: CompressRequest): Promise<
   };
   const rows = transcripts.contextRows(session.id);
   const work = async () => {
-    const summarizer = await summaryModel(desk, session, model);
+    const summarizer = await summaryModel(parts, session, model);
     const outcome = await compressRows(rows, rules, { model: summarizer, signal: watchdog.signal });
     recordSideCall(parts.store, session.id, { task: 'compression', provider: summarizer.provider, model: summarizer.id, ...outcome });
     return outcome;
@@ -129,9 +129,9 @@ async function bounded(parts: CompressParts, request: CompressRequest): Promise<
 }
 
 /** The auxiliary model of the task where one is configured, else the session's own. */
-async function summaryModel(desk: ModelDesk, session: SessionRecord, model: Model): Promise<Model> {
-  const { auxiliary } = desk as { auxiliary?: (task: 'compression', session: SessionRecord) => Promise<Model | undefined> };
-  return (await auxiliary?.call(desk, 'compression', session)) ?? model;
+async function summaryModel({ context, desk }: CompressParts, session: SessionRecord, model: Model): Promise<Model> {
+  const configured = context.config().config.auxiliary?.compression;
+  return configured ? desk.auxiliary('compression', session) : model;
 }
 
 type Done = Extract<CompressionOutcome, { status: 'compressed' }>;

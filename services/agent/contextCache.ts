@@ -2,7 +2,6 @@
  * Conversations as the model reads them, kept in memory: a turn of a long session reads only the rows that
  * are new. The store itself says what changed, by triggers of this connection, so that no writer can forget to.
  */
-import { framedSummary } from '../../agent/compress/material.ts';
 import type { ContextRow } from '../../agent/compress/plan.ts';
 import type { ModelMessage, ToolCall } from '../../agent/ports.ts';
 import { limits } from '../../base/limits.ts';
@@ -109,6 +108,6 @@ function toModelMessage(row: Row): ModelMessage | undefined {
     case 'tool':
       return { role: 'tool', toolCallId: row.tool_call_id!, toolName: row.tool_name!, content: row.content, isError: row.is_error === 1 };
     case 'system':
-      return row.kind === 'summary' ? { role: 'summary', content: framedSummary(row.content) } : undefined;
+      return row.kind === 'summary' ? { role: 'summary', content: row.content } : undefined;
   }
 }

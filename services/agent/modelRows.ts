@@ -19,7 +19,7 @@ export async function providerRows(
   { refresh = false, all = false }: { refresh?: boolean; all?: boolean },
 ): Promise<ProviderRow[]> {
   const { context, desk } = parts;
-  if (detects(context)) await desk.catalog.detect({ refresh });
+  if (detects(context)) await desk.catalog.detect({ ageMs: refresh ? 0 : undefined });
   const configured = Object.keys(context.config().config.providers ?? {});
   const usable = desk.usable();
   const others = all ? [...implicitKinds, ...localKinds] : [];

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap';
 import { promptSubmit, sessionDelete, sessionHistory, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { sessionCompress, sessionUsage } from '../../ipc/contracts/rpcSessions.ts';
+import { openReadOnly } from '../../state/db/open.ts';
 import { connect, type AgentClient } from '../harness/agentClient.ts';
 import { startOpenAi, type FakeOpenAi } from '../fakes/openaiServer.ts';
 import { testHome } from '../harness/home.ts';
@@ -14,7 +15,7 @@ interface Stage {
   client: AgentClient;
 }
 
-async function stage(t: Test, more = ''): Promise<Stage> {
+async function start(t: Pick<Test, 'teardown'>, more = ''): Promise<Stage> {
   const provider = await startOpenAi();
   const home = testHome({ 'config.yaml': `model: { default: tiny-1 }\nproviders: { box: { base_url: "${provider.url}" } }\n${more}` });
   const worker = await startWorker(home, 'agent');
@@ -26,6 +27,15 @@ async function stage(t: Test, more = ''): Promise<Stage> {
     home[Symbol.dispose]();
   });
   return { provider, home, worker, client };
+}
+
+const common = await start(t);
+
+/** The worker that no test kills, as if it were new. */
+function shared(): Stage {
+  common.provider.requests.length = 0;
+  common.client.events.length = 0;
+  return common;
 }
 
 const filler = 'lorem ipsum '.repeat(50);
@@ -57,7 +67,7 @@ const sent = (provider: FakeOpenAi) =>
     .map(({ content }) => String(content));
 
 t.test('a summary takes the place of what came before; the model reads it instead, everybody else reads both', async (t) => {
-  const parts = await stage(t);
+  const parts = shared();
   const { provider, client } = parts;
   const session_id = await talked(parts, 4);
   provider.answer({ text: '## Done\nasked twice' }, { text: 'five' });
@@ -71,6 +81,9 @@ t.test('a summary takes the place of what came before; the model reads it instea
   t.notMatch(sent(provider)[0], /ask 3/);
   t.same(phases(client), ['start', 'end']);
   t.ok(client.events.some(({ type, payload }) => type === 'session.changed' && payload.reason === 'compressed'));
+  const db = openReadOnly(parts.home.stateDb);
+  t.same(db.prepare("SELECT key FROM state_meta WHERE key LIKE 'compacting%'").all(), [], 'nothing is left to be settled');
+  db.close();
   const kept = ['ask 3 lo', 'answer 3', 'ask 4 lo', 'answer 4'];
   t.same(await rows(client, session_id), [
     ...['ask 1 lo', 'answer 1', 'ask 2 lo', 'answer 2'].map((text) => ['plain', text, false]),
@@ -78,7 +91,7 @@ t.test('a summary takes the place of what came before; the model reads it instea
     ...kept.map((text) => ['plain', text, true]),
   ]);
   await client.turn(session_id, 'and now?');
-  t.match(sent(provider), [/^\[Record of the earlier.*asked twice/s, /^ask 3/, /^answer 3/, /^ask 4/, /^answer 4/, 'and now?']);
+  t.match(sent(provider), [/^\[Summary of the earlier.*asked twice/s, /^ask 3/, /^answer 3/, /^ask 4/, /^answer 4/, 'and now?']);
 
   provider.answer({ text: '## Done\nasked four times' });
   t.match(await client.link.call(sessionCompress, { session_id, keep: 1 }), { status: 'compressed', removed: 5 });
@@ -97,7 +110,7 @@ t.test('a summary takes the place of what came before; the model reads it instea
 });
 
 t.test('what would not become smaller, and what has nothing to give, stays as it was', async (t) => {
-  const parts = await stage(t);
+  const parts = shared();
   const { provider, client } = parts;
   const session_id = await talked(parts, 2);
   const before = await rows(client, session_id);
@@ -112,7 +125,7 @@ t.test('what would not become smaller, and what has nothing to give, stays as it
 });
 
 t.test('prompts that arrive while a conversation is compressed wait, an interrupt does not stop it', async (t) => {
-  const parts = await stage(t);
+  const parts = shared();
   const { provider, client } = parts;
   const session_id = await talked(parts, 3);
   const gate = Promise.withResolvers<void>();
@@ -127,11 +140,11 @@ t.test('prompts that arrive while a conversation is compressed wait, an interrup
   gate.resolve();
   t.match(await compressing, { status: 'compressed' });
   await client.next('message.complete', ({ payload }) => payload.text === 'later');
-  t.match(sent(provider), [/^\[Record/, /^ask 3/, /^answer 3/, 'hello?']);
+  t.match(sent(provider), [/^\[Summary/, /^ask 3/, /^answer 3/, 'hello?']);
 });
 
 t.test('SIGKILL while a conversation is compressed leaves it as it was; the phase has its end, what waited is answered', async (t) => {
-  const parts = await stage(t);
+  const parts = await start(t);
   const { provider, home, worker, client } = parts;
   const session_id = await talked(parts, 3);
   const before = await rows(client, session_id);
@@ -161,7 +174,7 @@ t.test('SIGKILL while a conversation is compressed leaves it as it was; the phas
 });
 
 t.test('a turn over the threshold compresses by itself and keeps the request it works on', async (t) => {
-  const parts = await stage(t, 'compression: { threshold: 0.1, target_ratio: 0.05, protect_last: 2, protect_first: 1 }\n');
+  const parts = await start(t, 'compression: { threshold: 0.1, target_ratio: 0.05, protect_last: 2, protect_first: 1 }\n');
   const { provider, client } = parts;
   const session_id = await client.create();
   const long = 'lorem ipsum '.repeat(1_200);
@@ -176,7 +189,7 @@ t.test('a turn over the threshold compresses by itself and keeps the request it 
   t.same(phases(client), ['start', 'end']);
   t.match(sent(provider).at(-1), /^ask 4/);
   t.match(
-    sent(provider).find((text) => text.startsWith('[Record')),
+    sent(provider).find((text) => text.startsWith('[Summary')),
     /three asked/,
   );
   t.notOk(sent(provider).some((text) => text.startsWith('ask 2')));

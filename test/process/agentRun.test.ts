@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { resetConversation, runTurn, stopConversation } from '../../ipc/contracts/agent.ts';
+import { resetConversation, runTurn, stopConversation, turnProgress } from '../../ipc/contracts/agent.ts';
 import { drain } from '../../ipc/contracts/peer.ts';
 import { sessionHistory, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
 import type { InputOf } from '../../ipc/method.ts';
@@ -166,4 +166,19 @@ t.test('without a usable provider a run is refused before anything is stored', a
   t.teardown(() => link.destroy());
   await t.rejects(link.call(runTurn, chat('hi', 'a')), { code: 'NO_PROVIDER', message: /no_provider_configured/, fix: /OPENAI_API_KEY/ });
   t.same(await link.call(sessionList, {}), { sessions: [], total: 0 });
+});
+
+t.test('whoever waits for a turn can see that it moves, also while a tool only prints', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  const link = await worker.dial();
+  t.teardown(() => link.destroy());
+  const steps = async () => (await link.call(turnProgress, { idempotency_key: 'p' })).steps;
+  t.equal(await steps(), null, 'nothing runs');
+  const running = link.call(runTurn, chat('run: while [ ! -e ~/go ]; do echo .; sleep 0.02; done; sleep 0.1', 'p', { surface: 'cli' }));
+  const seen = await until('it moves', async () => await steps());
+  await until('it goes on', async () => ((await steps()) ?? 0) > seen + 3);
+  home.write('go', '');
+  t.match(await running, { status: 'complete' });
+  t.equal(await steps(), null);
 });

@@ -7,10 +7,15 @@ import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker, type TestWorker } from '../harness/worker.ts';
 
+interface Stage {
+  provider: FakeOpenAi;
+  home: ReturnType<typeof testHome>;
+  worker: TestWorker;
+  client: AgentClient;
+}
+
 /** A worker with a provider that answers as told; a real model that may use the terminal unasked. */
-async function stage(
-  t: Test,
-): Promise<{ provider: FakeOpenAi; home: ReturnType<typeof testHome>; worker: TestWorker; client: AgentClient }> {
+async function start(t: Pick<Test, 'teardown'>): Promise<Stage> {
   const provider = await startOpenAi();
   const home = testHome({
     'config.yaml': `model: { default: tiny-1 }\nproviders: { box: { base_url: "${provider.url}" } }\napprovals: { mode: "off" }\n`,
@@ -26,6 +31,15 @@ async function stage(
   return { provider, home, worker, client };
 }
 
+const common = await start(t);
+
+/** The worker that no test kills, as if it were new. */
+function shared(): Stage {
+  common.provider.requests.length = 0;
+  common.client.events.length = 0;
+  return common;
+}
+
 const runs = (command: string) => ({ toolCalls: [{ name: 'terminal', args: JSON.stringify({ command }) }] });
 /** A command that ends when the file appears. */
 const waitsFor = (home: { root: string }, name: string) => runs(`until [ -e ${home.root}/${name} ]; do sleep 0.02; done; echo waited`);
@@ -33,7 +47,7 @@ const texts = async (client: AgentClient, session_id: string) =>
   (await client.link.call(sessionHistory, { session_id })).messages.map(({ role, kind, content }) => [role, kind, content.slice(0, 20)]);
 
 t.test('a steered text reaches the running turn with the next tool result, and stands there in the transcript', async (t) => {
-  const { provider, home, client } = await stage(t);
+  const { provider, home, client } = shared();
   provider.answer(waitsFor(home, 'go'), { text: 'In blue.' });
   const session_id = await client.create();
   await client.submit(session_id, 'paint it');
@@ -64,7 +78,7 @@ t.test('a steered text reaches the running turn with the next tool result, and s
 });
 
 t.test('a text steered into a session that rests starts a turn; one that the turn does not take becomes the next prompt', async (t) => {
-  const { provider, client } = await stage(t);
+  const { provider, client } = shared();
   provider.answer({ text: 'thinking', silent: true }, { text: 'Blue it is.' });
   const session_id = await client.create();
   t.match(await client.link.call(sessionSteer, { session_id, text: 'paint it' }), { status: 'streaming' });
@@ -81,7 +95,7 @@ t.test('a text steered into a session that rests starts a turn; one that the tur
 });
 
 t.test('an accepted text survives SIGKILL of the worker and is answered by the next one, once', async (t) => {
-  const { provider, home, worker, client } = await stage(t);
+  const { provider, home, worker, client } = await start(t);
   provider.answer(runs('sleep 311'), { text: 'Blue it is.' });
   const session_id = await client.create();
   await client.submit(session_id, 'paint it');
@@ -108,16 +122,16 @@ t.test('an accepted text survives SIGKILL of the worker and is answered by the n
 });
 
 t.test('what a busy session does with a prompt is the configuration, or said with the prompt', async (t) => {
-  const { provider, home, client } = await stage(t);
+  const { provider, home, client } = shared();
   const session_id = await client.create();
-  provider.answer(waitsFor(home, 'go'), { text: 'one' }, { text: 'two' });
+  provider.answer(waitsFor(home, 'go2'), { text: 'one' }, { text: 'two' });
   await client.submit(session_id, 'first');
   await client.next('tool.start');
   const submit = (text: string, busy?: 'queue' | 'steer' | 'interrupt') =>
     client.link.call(promptSubmit, { session_id, text, ...(busy ? { busy } : {}) }).then(({ status }) => status);
   t.equal(await submit('waits'), 'queued', 'the default');
   t.equal(await submit('joins', 'steer'), 'steered');
-  home.write('go', '');
+  home.write('go2', '');
   await client.next('message.complete', ({ payload }) => payload.text === 'two');
   t.match(provider.requests[1]!.body.messages.at(-1), { role: 'user', content: 'joins' });
   t.match(provider.requests[2]!.body.messages.at(-1), { role: 'user', content: 'waits' });
@@ -137,12 +151,17 @@ t.test('what a busy session does with a prompt is the configuration, or said wit
       ['complete', 'newer'],
       ['complete', 'older'],
     ],
+    'the interrupted turn keeps its place',
+  );
+  t.same(
+    provider.requests.slice(-2).map(({ body }) => body.messages.at(-1)!.content),
+    ['newer', 'older'],
     'the prompt that interrupts goes before those that wait',
   );
 });
 
 t.test('SIGKILL while calls run side by side answers each of them once, and runs none again', async (t) => {
-  const { provider, home, worker, client } = await stage(t);
+  const { provider, home, worker, client } = await start(t);
   home.write('a.txt', 'one');
   provider.answer({
     toolCalls: [
@@ -170,7 +189,7 @@ t.test('SIGKILL while calls run side by side answers each of them once, and runs
 });
 
 t.test('the end of an interrupted turn is seen before its stubborn command is dead; the next turn waits for that', async (t) => {
-  const { provider, client } = await stage(t);
+  const { provider, client } = shared();
   provider.answer(runs('trap "" TERM; echo "pid $$"; sleep 314 & wait; sleep 314'), { text: 'next' });
   const session_id = await client.create();
   await client.submit(session_id, 'go');

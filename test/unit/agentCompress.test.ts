@@ -1,6 +1,5 @@
 import t from 'tap';
 import { compressRows, type CompressionRules } from '../../agent/compress/compress.ts';
-import { framedSummary } from '../../agent/compress/material.ts';
 import { planByExchanges, planBySize, type ContextRow } from '../../agent/compress/plan.ts';
 import { estimateTokens } from '../../agent/compress/tokens.ts';
 import type { Model, ModelMessage, ModelRequest } from '../../agent/ports.ts';
@@ -19,7 +18,7 @@ function rows(line: string, tokens = 100): ContextRow[] {
       letter === 't'
         ? { role: 'tool', toolCallId: `call${id}`, toolName: 'echo', content: content(letter, id), isError: false }
         : letter === 'S'
-          ? { role: 'summary', content: framedSummary(content(letter, id)) }
+          ? { role: 'summary', content: content(letter, id) }
           : letter === 'a' || letter === 'c'
             ? { role: 'assistant', content: content(letter, id), toolCalls: letter === 'c' ? [{ id: 'x', name: 'echo', args: {} }] : [] }
             : { role: 'user', content: content(letter, id) };

@@ -60,7 +60,7 @@ t.test('a conversation as the model reads it follows every change of its rows, w
     "INSERT INTO messages (session_id, position, role, kind, content, timestamp) VALUES (?, 1, 'system', 'summary', 'before', 0)",
     sessionId,
   );
-  t.match(read()[1], /^summary \[Record of.*\nbefore$/s, 'a summary is put between');
+  t.equal(read()[1], 'summary before', 'a summary is put between');
 
   t.throws(() =>
     store.transaction(() => {

@@ -1,5 +1,5 @@
 /** Methods of the gateway RPC about models and settings. */
-import { factsOf } from '../models.ts';
+import { detects, factsOf } from '../models.ts';
 import { serviceTiers } from '../../../agent/models/fastWindow.ts';
 import { reasoningLevels, requireLevel } from '../../../agent/models/reasoning.ts';
 import { AgentError } from '../../../base/errors.ts';
@@ -24,11 +24,15 @@ import {
 import { infoOf, requireSession, type SessionParts } from '../sessions.ts';
 import type { SessionRecord } from '../store.ts';
 
+/** Whoever has no model yet and asks again after starting a server is not told what was so twenty minutes ago. */
+const PROBE_AGE_MS = 5_000;
+
 export function settingMethods(parts: SessionParts): Handler[] {
-  const { desk } = parts;
+  const { context, desk } = parts;
   return [
     handle(clientPing, () => ({ at: isoTime(Date.now()) })),
-    handle(setupStatus, () => {
+    handle(setupStatus, async () => {
+      if (desk.resolve().kind !== 'endpoint' && detects(context)) await desk.catalog.detect({ ageMs: PROBE_AGE_MS });
       const resolution = desk.resolve();
       const { provider, model, scripted, warning } = factsOf(resolution);
       const found = resolution.kind === 'endpoint' && resolution.settings.detected;
