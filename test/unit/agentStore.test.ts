@@ -14,6 +14,7 @@ import { snapshotOf, type SessionParts } from '../../services/agent/sessions.ts'
 import { Store } from '../../services/agent/store.ts';
 import type { WorkerContext } from '../../services/worker.ts';
 import { readSecrets } from '../../state/env.ts';
+import { projectRoot } from '../harness/worker.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 
@@ -30,7 +31,7 @@ function agentIn(home: TestHome): SessionParts & Disposable {
     demo: true,
     log,
     redact: createRedactor(),
-    release: { version: '0', code: 'test' },
+    release: { version: '0', code: 'test', root: projectRoot, codeRoot: projectRoot, built: false },
     config: () => ({ config: {}, unknown: [] }),
     secrets: () => readSecrets(home.env, {}),
     progress() {},
