@@ -270,8 +270,7 @@ async function compress({ host, args, name }: Invocation): Promise<CommandResult
     params = { keep: Number(words[1]), ...(words[2] ? { focus: words[2].slice(0, 500) } : {}) };
   }
   const done = await host.call('session.compress', params);
-  const sizes = done.status === 'compressed' ? ` ${done.removed} messages, ${done.before_tokens} → ${done.after_tokens} tokens.` : '';
-  return text(`${done.status === 'compressed' ? 'Compressed.' : 'Not compressed.'} ${done.note}${sizes}`.trim(), done);
+  return text(`${done.status === 'compressed' ? 'Compressed.' : 'Not compressed.'} ${done.note}`, done);
 }
 
 const KEEP_DEFAULT = 2;
