@@ -98,8 +98,6 @@ export const engineLimits = {
     perTurnMax: 3,
     /** A window nobody knows: what current models have at least. */
     unknownWindowTokens: 128_000,
-    /** Where the provider has not counted: English text and JSON have about four characters a token. */
-    charsPerToken: 4,
     messageOverheadTokens: 4,
     /** A picture of common size, at the dearest of the providers. */
     imageTokens: 1_600,

@@ -5,11 +5,14 @@ import { cutMiddle } from '../tools/outputCap.ts';
 import { textTokens } from './tokens.ts';
 
 /** Pieces of at most `maxTokens` tokens (estimated), each ending between two messages. Files are named, never included. */
+/** Of English text and JSON; only to cut by, nothing is counted with it. */
+const CHARS_PER_TOKEN = 4;
+
 export function materialOf(messages: readonly ModelMessage[], maxTokens: number): string[] {
   const pieces: string[] = [];
   let open = '';
   for (const message of messages) {
-    const text = cutMiddle(written(message), Math.min(limits.compress.materialMessageMaxChars, maxTokens * limits.compress.charsPerToken));
+    const text = cutMiddle(written(message), Math.min(limits.compress.materialMessageMaxChars, maxTokens * CHARS_PER_TOKEN));
     if (open && textTokens(open) + textTokens(text) > maxTokens) {
       pieces.push(open);
       open = '';

@@ -1,5 +1,6 @@
 /** How many tokens messages take, estimated: the provider's own count stands over this wherever there is one. */
 import { limits } from '../../base/limits.ts';
+import { textTokens } from '../context/estimate.ts';
 import type { ModelMessage } from '../ports.ts';
 
 /** Kept beside each message: a long conversation is measured at the start of every turn. */
@@ -16,8 +17,6 @@ export function messageTokens(message: ModelMessage): number {
   if (tokens === undefined) known.set(message, (tokens = measure(message)));
   return tokens;
 }
-
-export const textTokens = (text: string): number => Math.ceil(text.length / limits.compress.charsPerToken);
 
 function measure(message: ModelMessage): number {
   const { messageOverheadTokens, imageTokens } = limits.compress;

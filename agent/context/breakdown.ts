@@ -1,7 +1,7 @@
 /** What the next prompt is made of, as numbers: one computation for `/context`, `session.context_breakdown` and `agent prompt-size`. */
 import type { ModelMessage, ToolSpec } from '../ports.ts';
 import { isForeignName } from '../tools/foreign.ts';
-import { estimateTokens } from './estimate.ts';
+import { textTokens } from './estimate.ts';
 import { partCategories, type Category, type PromptPart } from './promptParts.ts';
 
 export interface ToolSize {
@@ -24,7 +24,7 @@ export interface Breakdown {
 /** A tool as it is sent. */
 export function toolSize({ name, description, parameters, toolset }: ToolSpec & { toolset: string }): ToolSize {
   const text = JSON.stringify({ name, description, parameters });
-  return { name, toolset, bytes: Buffer.byteLength(text), tokens: estimateTokens(text) };
+  return { name, toolset, bytes: Buffer.byteLength(text), tokens: textTokens(text) };
 }
 
 /** The part of every prompt that stays: instructions and schemas of tools. */
@@ -67,7 +67,7 @@ export function totalsOf(categories: Category[], { counted, max }: { counted: nu
 function sizeOf(message: ModelMessage): { bytes: number; tokens: number } {
   const text =
     message.role === 'assistant' && message.toolCalls.length ? message.content + JSON.stringify(message.toolCalls) : message.content;
-  return { bytes: Buffer.byteLength(text), tokens: estimateTokens(text) };
+  return { bytes: Buffer.byteLength(text), tokens: textTokens(text) };
 }
 
 const sum = (id: string, label: string, sizes: readonly { bytes: number; tokens: number }[]): Category => ({

@@ -4,7 +4,7 @@
 const ASCII_PER_TOKEN = 4;
 const OTHER_PER_TOKEN = 2;
 
-export function estimateTokens(text: string): number {
+export function textTokens(text: string): number {
   let ascii = 0;
   let other = 0;
   let wide = 0;

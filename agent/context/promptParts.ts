@@ -3,7 +3,7 @@
  * and the breakdown that is shown are both made from the same parts. Nothing ephemeral enters it: what
  * changes from turn to turn travels with the messages, so that providers can cache this beginning.
  */
-import { estimateTokens } from './estimate.ts';
+import { textTokens } from './estimate.ts';
 import { guidanceFor, IDENTITY, platformHint } from './guidance.ts';
 import type { ContextFile } from './contextFile.ts';
 
@@ -117,7 +117,7 @@ export function layoutOf(parts: readonly PromptPart[], files: readonly ContextFi
       label,
       path,
       chars,
-      shown_tokens: estimateTokens(text),
+      shown_tokens: textTokens(text),
       loaded,
       status,
     })),
@@ -152,6 +152,6 @@ export function partCategories(parts: readonly PromptPart[]): Category[] {
     id,
     label,
     bytes: Buffer.byteLength(text) + (index > 0 ? SEPARATOR.length : 0),
-    tokens: estimateTokens(text),
+    tokens: textTokens(text),
   }));
 }

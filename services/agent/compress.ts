@@ -3,7 +3,8 @@
  * transaction in which the replaced rows step back and the summary takes their place. A kill at any point
  * leaves the rows as they were or all of it done; what was replaced stays readable.
  */
-import { estimateTokens, textTokens } from '../../agent/compress/tokens.ts';
+import { estimateTokens } from '../../agent/compress/tokens.ts';
+import { textTokens } from '../../agent/context/estimate.ts';
 import { compressRows, windowOf, type CompressionOutcome } from '../../agent/compress/compress.ts';
 import type { Plan } from '../../agent/compress/plan.ts';
 import type { Compressor, Model } from '../../agent/ports.ts';

@@ -23,6 +23,7 @@ import { factsOf, type ModelDesk } from './models.ts';
 import { defaultDirectory } from './sessions.ts';
 import type { SkillDesk } from './skills.ts';
 import type { SessionRecord } from './store.ts';
+import { blankSession } from './tools/blankSession.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -73,7 +74,7 @@ export function createContextDesk(parts: ContextDeskParts): ContextDesk {
       };
     },
     async size(platform, cwd) {
-      const { session, surface } = imagined(platform, cwd);
+      const { session, surface } = imagined(context, platform, cwd);
       const tools = await toolsOf(parts, session, surface);
       const { all, files } = gathered(parts, session, surface, tools);
       const sizes = tools.map(toolSize);
@@ -164,45 +165,11 @@ function surfaceOf({ platform, source }: SessionRecord): string {
 const surfaces: ReadonlySet<string> = new Set(['cli', 'tui', 'desktop', 'api', 'batch', 'other']);
 
 /** A session as one of that platform would be, without a row. */
-function imagined(platform: string, cwd: string): { session: SessionRecord; surface: string } {
+function imagined(context: WorkerContext, platform: string, cwd: string): { session: SessionRecord; surface: string } {
   const surface = platform === 'cron' ? 'scheduled_task' : surfaces.has(platform) ? platform : 'gateway';
-  const session: SessionRecord = {
-    ...blank,
-    source: platform,
-    platform: surface === 'gateway' ? platform : null,
-    cwd,
-  };
+  const session = { ...blankSession(context, cwd, surface === 'gateway' ? platform : null), source: platform };
   return { session, surface };
 }
-
-const blank: SessionRecord = {
-  id: '',
-  source: 'cli',
-  platform: null,
-  session_key: null,
-  title: null,
-  model: null,
-  provider: null,
-  reasoning_effort: null,
-  service_tier: null,
-  cwd: '/',
-  parent_session_id: null,
-  archived: 0,
-  hidden: 0,
-  safe_mode: 0,
-  toolset_choices: null,
-  todos: null,
-  todo_revision: 0,
-  compressions: 0,
-  rewind_count: 0,
-  usage: null,
-  context_used: null,
-  system_prompt: null,
-  prompt_layout: null,
-  tool_names: null,
-  started_at: 0,
-  last_active: 0,
-};
 
 // --- hints of subdirectories ---
 

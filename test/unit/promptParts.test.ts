@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { fixedCategories, messageCategories, toolSize, totalsOf } from '../../agent/context/breakdown.ts';
 import type { ContextFile } from '../../agent/context/contextFile.ts';
-import { estimateTokens } from '../../agent/context/estimate.ts';
+import { textTokens } from '../../agent/context/estimate.ts';
 import { listedFiles, readPromptFiles, type FilesInput } from '../../agent/context/promptFiles.ts';
 import {
   layoutOf,
@@ -154,9 +154,9 @@ t.test('tools, messages and summaries are counted apart; what the provider count
 });
 
 t.test('tokens are estimated by what a text is written in', async (t) => {
-  t.equal(estimateTokens('a'.repeat(400)), 100);
-  t.equal(estimateTokens('漢字'.repeat(50)), 100);
-  t.equal(estimateTokens(''), 0);
+  t.equal(textTokens('a'.repeat(400)), 100);
+  t.equal(textTokens('漢字'.repeat(50)), 100);
+  t.equal(textTokens(''), 0);
 });
 
 t.test('what a session reads depends on its kind', async (t) => {
