@@ -2,12 +2,12 @@
 import { limits } from '../../base/limits.ts';
 import type { ModelMessage } from '../ports.ts';
 import { cutMiddle } from '../tools/outputCap.ts';
-import { textTokens } from './tokens.ts';
+import { textTokens } from '../context/estimate.ts';
 
-/** Pieces of at most `maxTokens` tokens (estimated), each ending between two messages. Files are named, never included. */
 /** Of English text and JSON; only to cut by, nothing is counted with it. */
 const CHARS_PER_TOKEN = 4;
 
+/** Pieces of at most `maxTokens` tokens (estimated), each ending between two messages. Files are named, never included. */
 export function materialOf(messages: readonly ModelMessage[], maxTokens: number): string[] {
   const pieces: string[] = [];
   let open = '';

@@ -8,7 +8,7 @@ import type { Model, ModelMessage, Usage } from '../ports.ts';
 import { cutMiddle } from '../tools/outputCap.ts';
 import { added } from '../turn/outcome.ts';
 import { materialOf } from './material.ts';
-import { textTokens } from './tokens.ts';
+import { textTokens } from '../context/estimate.ts';
 
 export interface Summary {
   text: string;
