@@ -22,6 +22,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { AgentError } from '../../base/errors.ts';
+import { copyRows } from './copyRows.ts';
 import { restoreFirstPage } from './firstPage.ts';
 import { storeError, type Db } from './open.ts';
 
@@ -53,10 +54,6 @@ export interface RecoverOptions {
 
 /** No header of ours claims more; the file stays sparse. */
 const PAD_MAX = 64 * 2 ** 30;
-/** Rows copied in one transaction. */
-const BATCH = 2_000;
-/** Largest row number of SQLite. */
-const ROWID_MAX = 2n ** 63n - 1n;
 
 /** Makes the copy; changes nothing else. Errors: NOT_FOUND, STORE_CORRUPT when nothing can be read, DISK_FULL, TIMEOUT. */
 export function copyReadable({ from, to, finish = [], maxMs = Infinity, progress }: RecoverOptions): Recovery {
@@ -121,7 +118,7 @@ function copyTables({ work, to, finish, deadline, progress }: Copying): Recovery
     const tables: TableCount[] = [];
     for (const { name } of entries.filter(({ type }) => type === 'table')) {
       const before = countOf(source.db, name);
-      const after = copyTable(source.db, target, { table: name, deadline, ...(progress ? { progress } : {}) });
+      const after = copyRows({ source: source.db, target, table: name, deadline, ...(progress ? { progress } : {}) });
       tables.push({ name, before, after });
     }
     copySequence(source.db, target);
@@ -183,76 +180,6 @@ function countOf(db: Db, table: string): number | null {
   }
 }
 
-/** Upwards by row number; where a page cannot be read, on at the next row that can be. Answers the rows copied. */
-function copyTable(
-  source: Db,
-  target: Db,
-  { table, deadline, progress }: { table: string; deadline: number; progress?: Copying['progress'] },
-): number {
-  const columns = (target.pragma(`table_info("${table}")`) as { name: string }[]).map(({ name }) => `"${name}"`).join(', ');
-  const marks = columns.replace(/"[^"]+"/g, '?');
-  const read = source.prepare(`SELECT rowid, ${columns} FROM "${table}" WHERE rowid > ? ORDER BY rowid`).raw().safeIntegers();
-  const write = target.prepare(`INSERT OR IGNORE INTO "${table}" (rowid, ${columns}) VALUES (?, ${marks})`);
-  let after: bigint | undefined = -(2n ** 62n);
-  let copied = 0;
-  while (after !== undefined) {
-    if (performance.now() > deadline) throw new AgentError('TIMEOUT', `the recovery of ${table} took too long`);
-    const batch: unknown[][] = [];
-    const last = readSome(read, after, batch);
-    target.transaction(() => {
-      for (const row of batch) copied += write.run(...row).changes;
-    })();
-    progress?.(table, copied);
-    if (last === 'end') break;
-    if (last !== 'damaged') after = last;
-    else after = nextReadable(source, table, (batch.at(-1)?.[0] as bigint | undefined) ?? after);
-  }
-  return copied;
-}
-
-/** Fills the batch. `end` = nothing after it; `damaged` = the next row cannot be read. */
-function readSome(read: Database.Statement<unknown[]>, after: bigint, batch: unknown[][]): bigint | 'end' | 'damaged' {
-  try {
-    for (const row of read.iterate(after) as Iterable<unknown[]>) {
-      batch.push(row);
-      if (batch.length >= BATCH) return row[0] as bigint;
-    }
-    return 'end';
-  } catch {
-    return 'damaged';
-  }
-}
-
-/** The row number to go on after: found by doubling steps, then halving the last one. Undefined = nothing after it can be read. */
-function nextReadable(source: Db, table: string, after: bigint): bigint | undefined {
-  const probe = source.prepare(`SELECT rowid, * FROM "${table}" WHERE rowid > ? ORDER BY rowid LIMIT 1`).raw().safeIntegers();
-  const fine = (from: bigint): boolean | 'end' => {
-    try {
-      return probe.get(from) === undefined ? 'end' : true;
-    } catch {
-      return false;
-    }
-  };
-  let bad = after;
-  let step = 1n;
-  let good: bigint | undefined;
-  while (good === undefined && bad + step < ROWID_MAX) {
-    const outcome = fine(bad + step);
-    if (outcome === true) good = bad + step;
-    // Behind the last row everything is fine and empty.
-    else if (outcome === 'end') break;
-    else bad += step;
-    step *= 2n;
-  }
-  if (good === undefined) good = bad + step;
-  for (let low = bad; good - low > 1n;) {
-    const middle: bigint = low + (good - low) / 2n;
-    if (fine(middle) === false) low = middle;
-    else good = middle;
-  }
-  return fine(good) === true ? good : undefined;
-}
-
 // --- making the copy whole ---
 
 /** Numbers of rows that are gone are not given again. */
@@ -269,18 +196,21 @@ function copySequence(source: Db, target: Db): void {
 
 /** A row whose parent is lost gets a bare one, so that it can be found; where that cannot be, it goes. */
 function mendReferences(target: Db): void {
-  type Violation = { table: string; rowid: number; parent: string; fkid: number };
-  for (const { table, rowid, parent, fkid } of target.pragma('foreign_key_check') as Violation[]) {
+  type Violation = { table: string; parent: string; fkid: number };
+  const violations = target.pragma('foreign_key_check') as Violation[];
+  // By value, not by row: rows in the tree of their key have no number.
+  for (const { table, parent, fkid } of new Map(violations.map((found) => [`${found.table} ${found.fkid}`, found])).values()) {
     const key = (target.pragma(`foreign_key_list("${table}")`) as { id: number; from: string; to: string }[]).find(
       ({ id }) => id === fkid,
     )!;
-    const value = (
-      target.prepare(`SELECT "${key.from}" AS value FROM "${table}" WHERE rowid = ?`).get(rowid) as { value: unknown } | undefined
-    )?.value;
-    try {
-      target.prepare(`INSERT OR IGNORE INTO "${parent}" ("${key.to}") VALUES (?)`).run(value);
-    } catch {
-      target.prepare(`DELETE FROM "${table}" WHERE rowid = ?`).run(rowid);
+    const lost = `SELECT DISTINCT "${key.from}" FROM "${table}" AS child WHERE "${key.from}" IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM "${parent}" AS parent WHERE parent."${key.to}" = child."${key.from}")`;
+    for (const value of target.prepare(lost).pluck().safeIntegers().all()) {
+      try {
+        target.prepare(`INSERT INTO "${parent}" ("${key.to}") VALUES (?)`).run(value);
+      } catch {
+        target.prepare(`DELETE FROM "${table}" WHERE "${key.from}" = ?`).run(value);
+      }
     }
   }
 }

@@ -91,6 +91,66 @@ t.test('what is left of a damaged store is copied, checked and counted', async (
   }
 });
 
+/** Pages of one kind of a table, in the order of their rows. */
+function pagesOf(path: string, table: string, pagetype: 'leaf' | 'internal' = 'leaf'): number[] {
+  const db = new Database(path, { readonly: true });
+  const pages = db.prepare('SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY path').pluck().all(table, pagetype);
+  db.close();
+  return pages as number[];
+}
+
+t.test('a bad page costs the rows on it, in a table with row numbers and in one that lives in the tree of its key', async (t) => {
+  const events = 400;
+  const schema = (withoutRowid: boolean) => `
+    CREATE TABLE sessions (id TEXT PRIMARY KEY);
+    CREATE TABLE events (session_id TEXT NOT NULL REFERENCES sessions (id), seq INTEGER NOT NULL, payload TEXT NOT NULL,
+      PRIMARY KEY (session_id, seq))${withoutRowid ? ' WITHOUT ROWID' : ''};`;
+  for (const withoutRowid of [false, true]) {
+    using home = testHome();
+    const db = new Database(home.stateDb);
+    db.exec(schema(withoutRowid));
+    db.transaction(() => {
+      for (let n = 0; n < SESSIONS; n++) {
+        db.prepare('INSERT INTO sessions VALUES (?)').run(`ses_${n}`);
+        const insert = db.prepare('INSERT INTO events VALUES (?, ?, ?)');
+        for (let seq = 1; seq <= events; seq++) insert.run(`ses_${n}`, seq, `${n}.${seq} ${'x'.repeat(200)}`);
+      }
+    })();
+    db.close();
+    const whole = copyReadable({ from: home.stateDb, to: `${home.stateDb}.recovered` });
+    t.match(whole, { complete: true, tables: [{}, { name: 'events', before: SESSIONS * events, after: SESSIONS * events }] });
+    const pages = pagesOf(home.stateDb, 'events');
+    // Two spots far from each other: what stands between them is reached too.
+    const bad = [pages[Math.floor(pages.length / 4)]!, pages[Math.floor((pages.length * 3) / 4)]!];
+    for (const pageno of bad) overwrite(home.stateDb, (pageno - 1) * PAGE, PAGE);
+    const { complete, tables, path } = copyReadable({ from: home.stateDb, to: `${home.stateDb}.recovered` });
+    t.equal(complete, false);
+    // Some 17 rows fill a page.
+    t.ok(rowsOf(tables, 'events') > SESSIONS * events - 2 * 25, `${withoutRowid}: ${rowsOf(tables, 'events')} of ${SESSIONS * events}`);
+    const copy = new Database(path, { readonly: true });
+    t.equal(copy.prepare('SELECT count(*) FROM events').pluck().get(), rowsOf(tables, 'events'), 'none is counted twice');
+    t.equal(copy.prepare("SELECT count(*) FROM events WHERE payload NOT LIKE substr(session_id, 5) || '.' || seq || ' %'").pluck().get(), 0);
+    t.equal((copy.pragma('table_list(events)') as { wr: number }[])[0]!.wr, withoutRowid ? 1 : 0, 'it stays of its kind');
+    copy.close();
+  }
+});
+
+t.test('rows whose parent is lost get a bare one, also in the tree of their key', async (t) => {
+  using home = testHome();
+  const store = new Store(home.stateDb);
+  const { id } = store.createSession({ source: 'cli', cwd: '/', title: 'lost' });
+  store.run("INSERT INTO session_events (session_id, seq, type, payload, at) VALUES (?, 1, 'notice', '{}', 1)", id);
+  store.db.pragma('foreign_keys = OFF');
+  store.run('DELETE FROM sessions WHERE id = ?', id);
+  store.close();
+  const { path } = copyReadable({ from: home.stateDb, to: `${home.stateDb}.recovered` });
+  const copy = new Database(path, { readonly: true });
+  t.same(copy.pragma('foreign_key_check'), []);
+  t.match(copy.prepare('SELECT id, title FROM sessions').all(), [{ id, title: null }]);
+  t.equal(copy.prepare('SELECT count(*) FROM session_events').pluck().get(), 1);
+  copy.close();
+});
+
 t.test('a file that is no store at all: STORE_CORRUPT, and nothing is changed', async (t) => {
   for (const content of ['', 'this is no database, '.repeat(1_000)]) {
     using home = testHome();
