@@ -3,6 +3,7 @@
  * the session. Text of one turn of the event loop becomes one event. Kept for replay within bounds;
  * a follower that does not read is cut off by its socket and never holds up a turn.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../base/limits.ts';
 import type { Logger } from '../../base/log.ts';
 import { event, type EventParams } from '../../ipc/contracts/rpcEvents.ts';
@@ -317,16 +318,36 @@ export class EventLog {
     if (stream) this.#prune(sessionId, stream);
   }
 
-  /** Events of sessions that rest longer than `idleMs`; their numbers go on from where they were. */
-  forgetIdle(idleMs: number): void {
+  /**
+   * Events of sessions that rest longer than `idleMs`; their numbers go on from where they were. One session at a time:
+   * the loop is not held by many of them, and sessions without events are not looked at.
+   */
+  async forgetIdle(idleMs: number): Promise<void> {
+    const { store } = this.#options;
+    const before = Date.now() - idleMs;
+    let after = '';
+    for (;;) {
+      const next = store.one<{ id: string; idle: number }>(
+        `SELECT e.session_id AS id, s.last_active < ? AS idle FROM session_events e CROSS JOIN sessions s ON s.id = e.session_id
+         WHERE e.session_id > ? ORDER BY e.session_id LIMIT 1`,
+        before,
+        after,
+      );
+      if (!next) return;
+      if (next.idle === 1) this.#forgetEvents(next.id);
+      after = next.id;
+      await nextTurn();
+    }
+  }
+
+  #forgetEvents(sessionId: string): void {
     const { store } = this.#options;
     store.transaction(() => {
-      const before = Date.now() - idleMs;
       store.run(
-        `UPDATE sessions SET pruned_seq = max(pruned_seq, coalesce((SELECT max(seq) FROM session_events e WHERE e.session_id = sessions.id), 0)) WHERE last_active < ?`,
-        before,
+        'UPDATE sessions SET pruned_seq = max(pruned_seq, coalesce((SELECT max(seq) FROM session_events WHERE session_id = sessions.id), 0)) WHERE id = ?',
+        sessionId,
       );
-      store.run('DELETE FROM session_events WHERE session_id IN (SELECT id FROM sessions WHERE last_active < ?)', before);
+      store.run('DELETE FROM session_events WHERE session_id = ?', sessionId);
     });
   }
 

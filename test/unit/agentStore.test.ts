@@ -14,9 +14,9 @@ import { snapshotOf, type SessionParts } from '../../services/agent/sessions.ts'
 import { Store } from '../../services/agent/store.ts';
 import type { WorkerContext } from '../../services/worker.ts';
 import { readSecrets } from '../../state/env.ts';
-import { projectRoot } from '../harness/worker.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
+import { projectRoot } from '../harness/worker.ts';
 
 const nowhere: LogSink = { write() {}, close() {} };
 
@@ -150,18 +150,35 @@ t.test('the number of kept events is bounded, and a crash after the pruning stil
   t.match(snapshotOf(parts, parts.store.session(sessionId)!).messages.at(-1), { finish_reason: 'interrupted', content: pieces.join('') });
 });
 
-t.test('events of sessions that rest for a week are forgotten; their numbers go on', async (t) => {
+t.test('events of sessions that rest for a week are forgotten, a session at a time; their numbers go on', async (t) => {
   using home = testHome();
   using parts = agentIn(home);
-  const { sessionId, turnId } = runningTurn(parts);
-  parts.events.emit(sessionId, turnId, 'message.complete', { text: 'x' });
-  parts.events.settle(sessionId);
-  parts.store.run('UPDATE sessions SET last_active = ?', Date.now() - limits.turn.eventsKeepMs - 1);
-  parts.events.forgetIdle(limits.turn.eventsKeepMs);
-  parts.events.rest(sessionId);
-  t.same(parts.events.since(sessionId, 0), { events: [], latest_seq: 1, truncated: true });
-  parts.events.emit(sessionId, turnId, 'notice', {});
-  t.match(parts.events.since(sessionId, 1), { latest_seq: 2, truncated: false, events: [{ seq: 2 }] });
+  const { store, events } = parts;
+  const old = Date.now() - limits.turn.eventsKeepMs - 1;
+  const sessions = Array.from({ length: 5 }, () => runningTurn(parts));
+  for (const { sessionId, turnId } of sessions) {
+    events.emit(sessionId, turnId, 'message.complete', { text: 'x' });
+    events.settle(sessionId);
+  }
+  const [, , , fresh, comesBack] = sessions.map(({ sessionId }) => sessionId);
+  store.run('UPDATE sessions SET last_active = ? WHERE id <> ?', old, fresh);
+  const written = () => store.one<{ n: number }>('SELECT total_changes() AS n')!.n;
+  const left = () => store.all<{ id: string }>('SELECT session_id AS id FROM session_events ORDER BY session_id').map(({ id }) => id);
+  const quiet = newSession(parts).id;
+  store.run('UPDATE sessions SET last_active = ? WHERE id = ?', old, quiet);
+  const before = written();
+  const done = events.forgetIdle(limits.turn.eventsKeepMs);
+  t.equal(left().length, 4, 'one went, then the loop had its turn');
+  store.run('UPDATE sessions SET last_active = ? WHERE id = ?', Date.now(), comesBack);
+  await done;
+  t.same(left(), [fresh, comesBack]);
+  t.equal(written() - before, 3 * 2 + 1, 'a session without events is not written');
+
+  const { sessionId, turnId } = sessions[0]!;
+  events.rest(sessionId);
+  t.same(events.since(sessionId, 0), { events: [], latest_seq: 1, truncated: true });
+  events.emit(sessionId, turnId, 'notice', {});
+  t.match(events.since(sessionId, 1), { latest_seq: 2, truncated: false, events: [{ seq: 2 }] });
 });
 
 t.test('a full disk refuses a prompt with DISK_FULL, stores nothing of it, and goes on when there is room', async (t) => {
