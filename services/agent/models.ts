@@ -102,7 +102,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       session,
       providers: config.providers,
       aliases: { ...config.model_aliases, ...config.model?.aliases },
-      detected: catalog.detected,
+      detected: detects(context) ? catalog.detected : [],
       secret: (name) => secrets.get(name),
       demo: context.demo,
       envFile: context.paths.env,
@@ -186,7 +186,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
 const named = (choice?: ModelChoice) => ({ model: choice?.model ?? undefined, provider: choice?.provider ?? undefined });
 const same = (a: EndpointSettings, b: EndpointSettings) => a.provider === b.provider && a.model === b.model;
 
-/** `model_catalog.detect_local: false` looks at no port. */
+/** `model_catalog.detect_local: false` looks at no port, and a server that was found before is not used. */
 export const detects = (context: WorkerContext): boolean => context.config().config.model_catalog?.detect_local !== false;
 
 /** Interface spec: minutes, unless an older file says hours. */
