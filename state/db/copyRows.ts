@@ -3,7 +3,7 @@
  * upwards, and a page that cannot be read is stepped over by number. Rows that live in the tree of their key
  * (WITHOUT ROWID) are read from both ends, and then once more for each parent they can belong to.
  */
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { AgentError } from '../../base/errors.ts';
 import type { Db } from './open.ts';
 
@@ -116,7 +116,10 @@ function walk({ source, table }: RowCopy, columns: readonly Column[], { batches,
   const order = key.map((name) => `"${name}" ${up ? 'ASC' : 'DESC'}`).join(', ');
   const read = (where: readonly string[], values: readonly unknown[]) => {
     const filter = where.length > 0 ? `WHERE ${where.join(' AND ')}` : '';
-    const rows = source.prepare(`SELECT ${namesOf(columns)} FROM "${table}" ${filter} ORDER BY ${order}`).raw().safeIntegers();
+    const rows = source
+      .prepare(`SELECT ${namesOf(columns)} FROM "${table}" ${filter} ORDER BY ${order}`)
+      .raw()
+      .safeIntegers();
     return readSome(rows, values);
   };
   const [start, begins] = first === undefined ? [[], []] : [[first], [`"${key[0]}" = ?`]];

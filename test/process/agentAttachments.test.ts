@@ -8,6 +8,7 @@ import { forgetAttachments } from '../../services/agent/attachments.ts';
 import { Store } from '../../services/agent/store.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 const home = testHome({ '.env': 'MY_KEY=1' });
@@ -99,4 +100,33 @@ t.test('copies go when the last session that names them is deleted, not before',
   await client.link.call(sessionDelete, { session_id: sessions[1]! });
   await housekeeping();
   t.notOk(existsSync(path), basename(path));
+});
+
+t.test('housekeeping of a worker that starts removes what deleted sessions left, and nothing else', async (t) => {
+  using own = testHome();
+  const files = join(own.root, 'attachments');
+  const names = () => readdirSync(files).toSorted();
+  let kept: string[];
+  {
+    await using first = await startWorker(own, 'agent', { demo: true });
+    using client = await connect(first);
+    const give = async (text: string) => {
+      const session_id = await client.create();
+      const from = client.events.length;
+      const attachments = [{ name: 'n.txt', data_base64: Buffer.from(text).toString('base64') }];
+      await client.link.call(promptSubmit, { session_id, text: 'say: 1 word', attachments });
+      await client.next('message.complete', () => true, from);
+      return session_id;
+    };
+    await give('stays');
+    kept = names();
+    await client.link.call(sessionDelete, { session_id: await give('goes') });
+    t.equal(names().length, 2);
+    await first.kill('SIGTERM');
+  }
+  const old = Date.now() / 1_000 - limits.attachments.orphanMs / 1_000 - 60;
+  for (const name of names()) utimesSync(join(files, name), old, old);
+  await using _second = await startWorker(own, 'agent', { demo: true });
+  await until('the copy is gone', () => names().length === 1);
+  t.same(names(), kept);
 });

@@ -1,7 +1,14 @@
 /** What the model is sent after a conversation was changed under it: read from the requests as they arrive at the provider. */
 import t from 'tap';
-import { sessionDelete } from '../../ipc/contracts/rpc.ts';
-import { sessionBranch, sessionCompress, sessionExport, sessionImport, sessionUndo } from '../../ipc/contracts/rpcSessions.ts';
+import { sessionDelete, sessionList } from '../../ipc/contracts/rpc.ts';
+import {
+  sessionBranch,
+  sessionCompress,
+  sessionExport,
+  sessionImport,
+  sessionUndo,
+  sessionUsage,
+} from '../../ipc/contracts/rpcSessions.ts';
 import { startOpenAi } from '../fakes/openaiServer.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
@@ -72,4 +79,15 @@ t.test('after a compression the summary is sent for what it stands for, also whe
   t.match(await say(session_id, 'four'), [/\nthe record\n/, 'three', 're three', 'four']);
   await client.link.call(sessionUndo, { session_id });
   t.match(await say(session_id, 'five'), [/\nthe record\n/, 'three', 're three', 'five']);
+});
+
+t.test('a row of the list carries what its session used, also of exchanges that were taken back', async (t) => {
+  const session_id = await talked('one', 'two');
+  await client.link.call(sessionUndo, { session_id });
+  const { usage } = await client.link.call(sessionUsage, { session_id });
+  t.match(usage, { model_calls: 2 });
+  t.ok(usage.input > 0 && usage.output > 0);
+  const { sessions } = await client.link.call(sessionList, { limit: 1 });
+  t.match(sessions[0], { id: session_id, message_count: 2 });
+  t.same(sessions[0]!.usage, usage);
 });

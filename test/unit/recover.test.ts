@@ -129,7 +129,10 @@ t.test('a bad page costs the rows on it, in a table with row numbers and in one 
     t.ok(rowsOf(tables, 'events') > SESSIONS * events - 2 * 25, `${withoutRowid}: ${rowsOf(tables, 'events')} of ${SESSIONS * events}`);
     const copy = new Database(path, { readonly: true });
     t.equal(copy.prepare('SELECT count(*) FROM events').pluck().get(), rowsOf(tables, 'events'), 'none is counted twice');
-    t.equal(copy.prepare("SELECT count(*) FROM events WHERE payload NOT LIKE substr(session_id, 5) || '.' || seq || ' %'").pluck().get(), 0);
+    t.equal(
+      copy.prepare("SELECT count(*) FROM events WHERE payload NOT LIKE substr(session_id, 5) || '.' || seq || ' %'").pluck().get(),
+      0,
+    );
     t.equal((copy.pragma('table_list(events)') as { wr: number }[])[0]!.wr, withoutRowid ? 1 : 0, 'it stays of its kind');
     copy.close();
   }
