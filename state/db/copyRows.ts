@@ -90,28 +90,33 @@ function nextReadable(source: Db, table: string, after: bigint): bigint | undefi
 
 // --- rows in the tree of their key ---
 
-/** A key cannot be counted on past a bad page, so the other side is reached from the end, and the middle through the parents. */
+/** A key cannot be counted on past a bad page, so the other side is reached from the end, and what is between through the parents. */
 function copyByKey(copy: RowCopy, columns: readonly Column[]): number {
   const batches = new Batches(copy, namesOf(columns), columns.length);
-  if (copySpan(copy, columns, { batches }) === 'last') return batches.copied;
-  for (const first of parentsOf(copy, keyOf(columns)[0]!)) copySpan(copy, columns, { batches, first });
+  const [first] = keyOf(columns);
+  const place = columns.findIndex(({ name }) => name === first);
+  const ends = copySpan(copy, columns, { batches });
+  if (ends)
+    for (const parent of parentsBetween(copy, first!, [ends.up?.[place], ends.down?.[place]])) copySpan(copy, columns, { batches, parent });
   return batches.copied;
 }
 
 interface Span {
   batches: Batches;
   /** Only rows whose key begins with it. */
-  first?: unknown;
+  parent?: unknown;
 }
 
-/** Upwards from its beginning, then downwards from its end, each as far as it can be read. */
-function copySpan(copy: RowCopy, columns: readonly Column[], span: Span): 'last' | 'damaged' {
-  if (walk(copy, columns, { ...span, up: true }) === 'last') return 'last';
-  walk(copy, columns, { ...span, up: false });
-  return 'damaged';
+/** Upwards from its beginning, then downwards from its end, each as far as it can be read. Answers the last rows of both ways; undefined = all is read. */
+function copySpan(copy: RowCopy, columns: readonly Column[], span: Span): { up: Row | undefined; down: Row | undefined } | undefined {
+  const up = walk(copy, columns, { ...span, up: true });
+  if (up.end === 'last') return undefined;
+  return { up: up.row, down: walk(copy, columns, { ...span, up: false }).row };
 }
 
-function walk({ source, table }: RowCopy, columns: readonly Column[], { batches, first, up }: Span & { up: boolean }): 'last' | 'damaged' {
+type Row = unknown[];
+
+function walk({ source, table }: RowCopy, columns: readonly Column[], { batches, parent, up }: Span & { up: boolean }) {
   const key = keyOf(columns);
   const order = key.map((name) => `"${name}" ${up ? 'ASC' : 'DESC'}`).join(', ');
   const read = (where: readonly string[], values: readonly unknown[]) => {
@@ -122,18 +127,20 @@ function walk({ source, table }: RowCopy, columns: readonly Column[], { batches,
       .safeIntegers();
     return readSome(rows, values);
   };
-  const [start, begins] = first === undefined ? [[], []] : [[first], [`"${key[0]}" = ?`]];
-  const rest = first === undefined ? key : key.slice(1);
+  const [start, begins] = parent === undefined ? [[], []] : [[parent], [`"${key[0]}" = ?`]];
+  const rest = parent === undefined ? key : key.slice(1);
   const beyond = `(${rest.map((name) => `"${name}"`).join(', ')}) ${up ? '>' : '<'} (${rest.map(() => '?').join(', ')})`;
   let { rows, end } = read(begins, start);
+  let row = rows.at(-1);
   while (end === 'more') {
     batches.write(rows);
-    const last = rows.at(-1)!;
-    const place = rest.map((name) => last[columns.findIndex((column) => column.name === name)]);
+    const reached = row!;
+    const place = rest.map((name) => reached[columns.findIndex((column) => column.name === name)]);
     ({ rows, end } = read([...begins, beyond], [...start, ...place]));
+    row = rows.at(-1) ?? row;
   }
   batches.write(rows);
-  return end;
+  return { end, row };
 }
 
 /** In the order of the key. */
@@ -143,12 +150,19 @@ const keyOf = (columns: readonly Column[]): string[] =>
     .toSorted((a, b) => a.pk - b.pk)
     .map(({ name }) => name);
 
-/** Every value the first column of the key can have, where it names rows of a table that is copied already. */
-function parentsOf({ target, table }: RowCopy, column: string): unknown[] {
+/** The values the first column of the key can have from one to the other, where it names rows of a table that is copied already. */
+function parentsBetween({ target, table }: RowCopy, column: string, [low = null, high = null]: readonly [unknown, unknown]): unknown[] {
   const references = target.pragma(`foreign_key_list("${table}")`) as { table: string; from: string; to: string | null }[];
   const reference = references.find(({ from }) => from === column);
   if (!reference?.to) return [];
-  return target.prepare(`SELECT DISTINCT "${reference.to}" FROM "${reference.table}"`).pluck().safeIntegers().all();
+  const parent = `"${reference.to}"`;
+  return target
+    .prepare(
+      `SELECT DISTINCT ${parent} FROM "${reference.table}" WHERE (@low IS NULL OR ${parent} >= @low) AND (@high IS NULL OR ${parent} <= @high)`,
+    )
+    .pluck()
+    .safeIntegers()
+    .all({ low, high });
 }
 
 // --- both ---
@@ -156,11 +170,8 @@ function parentsOf({ target, table }: RowCopy, column: string): unknown[] {
 const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => `"${name}"`).join(', ');
 
 /** `more` = the batch is full, `last` = nothing after it, `damaged` = the next row cannot be read. */
-function readSome(
-  read: Database.Statement<unknown[]>,
-  values: readonly unknown[],
-): { rows: unknown[][]; end: 'more' | 'last' | 'damaged' } {
-  const rows: unknown[][] = [];
+function readSome(read: Database.Statement<unknown[]>, values: readonly unknown[]): { rows: Row[]; end: 'more' | 'last' | 'damaged' } {
+  const rows: Row[] = [];
   try {
     for (const row of read.iterate(...values) as Iterable<unknown[]>) if (rows.push(row) >= BATCH) return { rows, end: 'more' };
     return { rows, end: 'last' };
@@ -181,7 +192,7 @@ class Batches {
     this.#write = copy.target.prepare(`INSERT OR IGNORE INTO "${copy.table}" (${names}) VALUES (${marks})`);
   }
 
-  write(rows: readonly unknown[][]): void {
+  write(rows: readonly Row[]): void {
     const { target, table, deadline, progress } = this.#copy;
     if (performance.now() > deadline) throw new AgentError('TIMEOUT', `the recovery of ${table} took too long`);
     target.transaction(() => {
