@@ -1,22 +1,21 @@
 /**
  * Which file changes are asked about first: outside the working directory, and files that make something
- * run or open a door later (shell start-up, cron, systemd, SSH, git hooks, this service's own home).
+ * run or open a door later (shell start-up, cron, systemd, SSH, git hooks, this service's own home). What
+ * is never written is not asked about either.
  */
 import { homedir, tmpdir } from 'node:os';
 import { basename, relative } from 'node:path';
 import type { Danger } from '../ports.ts';
+import type { FileHost } from './fileAccess.ts';
 import { absolutePath, isInside, realTarget } from './filePath.ts';
 
-interface Where {
-  cwd: string;
-  home: string;
-}
+type Where = Pick<FileHost, 'cwd' | 'home' | 'isSecret' | 'isStore'>;
 
 const STARTUP =
   /^\.(?:bash_?(?:rc|profile|login|logout|aliases)|profile|zsh(?:rc|env)|z(?:profile|login|logout)|kshrc|cshrc|tcshrc|login|inputrc|xinitrc|xprofile|xsessionrc)$/;
 
 /** Sentences about a real path; empty = nothing is dangerous about changing it. */
-function reasonsAbout(path: string, { cwd, home }: Where): string[] {
+function reasonsAbout(path: string, { cwd, home }: Pick<Where, 'cwd' | 'home'>): string[] {
   const userHome = homedir();
   const inHome = isInside(userHome, path) ? relative(userHome, path) : null;
   const has = (pattern: RegExp) => pattern.test(path);
@@ -41,19 +40,30 @@ function reasonsAbout(path: string, { cwd, home }: Where): string[] {
   return [inHome?.startsWith('.') ? 'it is a settings file of the home directory' : `it is outside the working directory ${cwd}`];
 }
 
+/** Why the service alone touches it; undefined = it may be asked about. */
+function neverWritten(path: string, { isSecret, isStore }: Where): string | undefined {
+  if (isSecret(path)) return `${path} holds secrets of the service`;
+  if (isStore(path)) return `${path} belongs to the running service, which alone writes it`;
+  return undefined;
+}
+
 /** Undefined when nothing of it needs to be asked about. */
 export function pathDanger(doing: 'write' | 'change' | 'delete', names: readonly string[], where: Where): Danger | undefined {
   const found = names.flatMap((name) => {
     const path = absolutePath(name, where.cwd);
     const real = realTarget(path);
-    const reasons = reasonsAbout(real, where);
-    return reasons.length ? [{ shown: path === real ? path : `${path} → ${real}`, real, reasons }] : [];
+    const never = neverWritten(real, where);
+    const reasons = never ? [never] : reasonsAbout(real, where);
+    return reasons.length ? [{ shown: path === real ? path : `${path} → ${real}`, real, reasons, blocked: never !== undefined }] : [];
   });
   if (found.length === 0) return undefined;
+  const command = `${doing} ${found.map(({ shown }) => shown).join(', ')}`;
+  const never = found.filter(({ blocked }) => blocked).flatMap(({ reasons: why }) => why);
+  if (never.length > 0) return { command, reasons: never, blocked: true };
   const reasons = found.flatMap(({ shown, reasons: why }) => why.map((reason) => (names.length > 1 ? `${shown}: ${reason}` : reason)));
   const only = found.length === 1 ? found[0]!.real : undefined;
   return {
-    command: `${doing} ${found.map(({ shown }) => shown).join(', ')}`,
+    command,
     reasons: [...new Set(reasons)],
     ...(only === undefined ? {} : { rule: `file:${only}` }),
   };

@@ -90,11 +90,13 @@ export interface SessionTools {
   spill?: SpillFolder | undefined;
   /** Told of arguments that were no JSON and could be mended. */
   onRepair?: ((call: ToolCall) => void) | undefined;
+  /** Told of each call before it is decided whether it may run. */
+  onCall?: ((name: string, args: Record<string, unknown>) => void) | undefined;
   /** Decides on dangerous calls; without one they are refused. */
   owner?: Owner | undefined;
 }
 
-export function createTools({ allowed, refused, fallback, spill, onRepair, owner }: SessionTools): Tools {
+export function createTools({ allowed, refused, fallback, spill, onRepair, onCall, owner }: SessionTools): Tools {
   const byName = new Map(allowed.map((tool) => [tool.name, tool]));
   return {
     specs: allowed.map(({ name, description, parameters }) => ({ name, description, parameters })),
@@ -110,6 +112,7 @@ export function createTools({ allowed, refused, fallback, spill, onRepair, owner
           isError: true,
         };
       }
+      onCall?.(call.name, args);
       const refusal = await askedFor(tool, { call, args, owner, run });
       if (refusal) return refusal;
       const result = await tool.run(args, run);

@@ -63,13 +63,20 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   const model = await desk.open(running.session);
   transcripts.setModel(id, model);
   const owner = ownerOf(parts, running);
-  const verdict = await toolbox.forTurn({ session: running.session, surface, scripted: model.scripted, owner, signal });
+  const verdict = await toolbox.forTurn({
+    session: running.session,
+    surface,
+    scripted: model.scripted,
+    owner,
+    unattended: running.prompt.unattended === 1,
+    signal,
+  });
   running.session = pin(parts, running, verdict.allowed);
   announceInfo(parts, running, true);
   const turn = runTurn({
     model,
     system: running.session.system_prompt ?? '',
-    tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict), owner }),
+    tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict) }),
     transcript: transcriptOf(parts, running, model.scripted),
     events: { emit: (type, payload) => emit(parts, running, type, payload) },
     signal,

@@ -17,7 +17,7 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
   const ofChat = surface === 'gateway';
   const { config } = context.config();
   const asked = rootOf(store, session);
-  const unattended = unattendedBy(config, running);
+  const unattended = unattendedBy(config, running, asked);
   return createOwner({
     policy: { mode: config.approvals?.mode ?? 'manual', ...(unattended ? { unattended } : {}) },
     rules: rules.forSession(asked.id),
@@ -35,7 +35,8 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
   function askerOf({ context: { redact } }: EngineParts, sessionId: string): Asker {
     return {
       async approval({ toolName, danger, choices }, signal) {
-        const description = `${toolName}: ${danger.reasons.join('; ')}`;
+        const by = asked.id === session.id ? '' : ` (for “${session.title ?? session.id}”)`;
+        const description = `${toolName}${by}: ${danger.reasons.join('; ')}`;
         const params = {
           tool_name: toolName,
           command: redact(danger.command).slice(0, COMMAND_MAX_CHARS),
@@ -68,7 +69,7 @@ const COMMAND_MAX_CHARS = 20_000;
 
 const secondsOr = (seconds: number | undefined, fallbackMs: number): number => (seconds === undefined ? fallbackMs : seconds * 1_000);
 
-/** Hidden sessions (sub-agents, `/bg`) ask where they were started from. */
+/** Hidden sessions (sub-agents) ask where they were started from. */
 export function rootOf(store: Store, session: SessionRecord): SessionRecord {
   let root = session;
   for (let depth = 0; depth < PARENTS_MAX && root.hidden === 1 && root.parent_session_id !== null; depth++) {
@@ -81,8 +82,8 @@ export function rootOf(store: Store, session: SessionRecord): SessionRecord {
 
 const PARENTS_MAX = 10;
 
-/** Nobody is there to be asked: scheduled jobs, and one-shot prompts of commands. */
-function unattendedBy(config: Config, { surface, prompt, session }: Running): ApprovalPolicy['unattended'] {
+/** Nobody is there to be asked: scheduled jobs, one-shot prompts of commands, messages from no chat, and all that these started. */
+function unattendedBy(config: Config, { surface, prompt }: Running, asked: SessionRecord): ApprovalPolicy['unattended'] {
   if (surface === 'scheduled_task') {
     return {
       decision: config.approvals?.cron_mode ?? 'deny',
@@ -90,7 +91,7 @@ function unattendedBy(config: Config, { surface, prompt, session }: Running): Ap
       why: 'nobody can be asked in a scheduled job',
     };
   }
-  const nowhere = surface === 'gateway' && session.session_key === null;
+  const nowhere = surface === 'gateway' && asked.session_key === null;
   if (prompt.unattended === 1 || nowhere) {
     const why = nowhere ? 'nobody can be asked where this message came from' : 'nobody can be asked in a one-shot prompt';
     return { decision: config.approvals?.single_query_mode ?? 'deny', setting: 'approvals.single_query_mode', why };

@@ -8,6 +8,7 @@ import { limits } from '../../base/limits.ts';
 import type { EventLog } from './events.ts';
 import type { Search } from './search.ts';
 import type { Store } from './store.ts';
+import type { Toolbox } from './toolbox.ts';
 import type { Turns } from './turns.ts';
 
 const DAY_MS = 86_400_000;
@@ -17,6 +18,8 @@ export interface RetentionParts {
   turns: Turns;
   events: EventLog;
   search: Search;
+  /** Ends what a session left running in the background. */
+  toolbox: { processes: Pick<Toolbox['processes'], 'endSession'> };
 }
 
 export interface Pruning {
@@ -46,7 +49,7 @@ interface Candidate {
 
 /** Removes sessions at rest for so long. Errors: DISK_FULL, STORE_BUSY; what was removed until then stays removed. */
 export async function prune(parts: RetentionParts, pruning: Pruning): Promise<Pruned> {
-  const { store, turns, events, search } = parts;
+  const { store, turns, events, search, toolbox } = parts;
   const candidates = candidatesOf(store, pruning);
   const isOpen = ({ id, open }: Candidate) => open === 1 || turns.isRunning(id);
   const free = candidates.filter((candidate) => !isOpen(candidate)).slice(0, pruning.max ?? Infinity);
@@ -58,6 +61,7 @@ export async function prune(parts: RetentionParts, pruning: Pruning): Promise<Pr
     const still = batch.filter(({ id }) => !turns.isRunning(id) && isOld(store, id, pruning));
     store.transaction(() => still.forEach(({ id }) => store.deleteSession(id)));
     for (const { id } of still) events.forget(id);
+    await Promise.all(still.map(({ id }) => toolbox.processes.endSession(id)));
     removed += still.length;
     await nextTurn();
   }

@@ -50,6 +50,8 @@ export interface ToolboxRequest {
   scripted: boolean;
   /** Who is asked; absent = only the list of tools is wanted. */
   owner?: Owner | undefined;
+  /** Nobody can be asked in this turn, nor in those of its children. */
+  unattended?: boolean | undefined;
   signal: AbortSignal;
 }
 
@@ -112,7 +114,7 @@ export function createToolbox(
 
   /** Every tool of the agent itself; a new one is a line here. */
   const own = (
-    { session, surface, owner = nobody }: Pick<ToolboxRequest, 'session' | 'surface' | 'owner'>,
+    { session, surface, owner = nobody, unattended = false }: Omit<ToolboxRequest, 'scripted' | 'signal'>,
     toolsets: () => string[],
   ): Tool[] => {
     const { config } = context.config();
@@ -148,7 +150,7 @@ export function createToolbox(
       ...(delegations.allows(session)
         ? [
             delegateTaskTool({
-              delegator: delegations.delegator({ session, surface, toolsets }),
+              delegator: delegations.delegator({ session, surface, unattended, toolsets }),
               parallel: config.delegation?.max_concurrent,
             }),
           ]
@@ -195,9 +197,10 @@ export function createToolbox(
       );
       const { delegation } = context.config().config;
       return {
-        allowed: delegations.watched(session, allowed),
+        allowed,
         refused,
         owner: request.owner,
+        ...delegations.watching(session, request.owner),
         spill: host.spill,
         onRepair: ({ name }) =>
           context.log.info('arguments of a tool were no JSON and could be mended', { session_id: session.id, tool: name }),

@@ -2,6 +2,7 @@
 import { onNotice, type Link } from '../../ipc/link.ts';
 import { event, type EventParams, type EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { promptSubmit, sessionCreate } from '../../ipc/contracts/rpc.ts';
+import { approvalPending, approvalRespond, type ApprovalChoice, type ApprovalParams } from '../../ipc/contracts/rpcRequests.ts';
 import type { InputOf } from '../../ipc/method.ts';
 import { until } from './until.ts';
 import type { DialOptions } from '../../ipc/dial.ts';
@@ -27,6 +28,15 @@ export interface AgentClient extends Disposable {
     text: string,
     more?: Parameters<AgentClient['submit']>[2],
   ): Promise<{ complete: Complete; events: EventParams[] }>;
+}
+
+/** Waits until a session asks for approval, and answers with `approval.respond`; what was asked. */
+export async function answerApproval({ link }: AgentClient, session_id: string, choice: ApprovalChoice): Promise<ApprovalParams> {
+  const { id, params } = await until('a request for approval', async () =>
+    (await link.call(approvalPending, { session_id })).requests.find(({ method }) => method === 'approval'),
+  );
+  await link.call(approvalRespond, { session_id, request_id: id, choice });
+  return params as ApprovalParams;
 }
 
 /** `worker`: whatever can dial the agent. */

@@ -1,12 +1,12 @@
 import t from 'tap';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { promptSubmit, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { toolsList } from '../../ipc/contracts/rpcTools.ts';
 import { startTimeOf } from '../../state/processIdentity.ts';
-import { connect, type AgentClient } from '../harness/agentClient.ts';
+import { answerApproval, connect, type AgentClient } from '../harness/agentClient.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
@@ -34,6 +34,9 @@ async function use(
 }
 
 const create = (client: AgentClient) => client.create({ source: 'cli', cwd: work });
+/** A goal that is this command; the rest of a child's prompt, lines of the same script, is text that nobody reads. */
+const goalOf = (command: string) => `run: ${command}; : <<'REST'`;
+
 t.test('a message goes nowhere without a gateway, and the result says what to do', async (t) => {
   using client = await connect(worker);
   t.match(await use(client, await create(client), 'send_message', { to: 'irc:#room', text: 'hi' }), {
@@ -102,17 +105,63 @@ t.test('a child does its task in a hidden session, shows its steps to the parent
   );
 });
 
+t.test('what is dangerous in a child is asked on the session of its parent: once runs it, deny does not', async (t) => {
+  using client = await connect(worker);
+  const session_id = await create(client);
+  const dir = join(work, 'wanted');
+  mkdirSync(dir);
+  const task = `tool: delegate_task ${JSON.stringify({ goal: goalOf(`rm -r ${dir}`) })}`;
+  const denied = client.turn(session_id, task);
+  t.match(await answerApproval(client, session_id, 'deny'), {
+    session_id,
+    tool_name: 'terminal',
+    command: new RegExp(`^rm -r ${dir}`),
+    description: /^terminal \(for “run: rm -r/,
+    choices: ['once', 'session', 'always', 'deny'],
+  });
+  const { events } = await denied;
+  t.match(events.find(({ type }) => type === 'subagent.progress')?.payload, { tool_name: 'terminal', text: /rm -r/ }, 'it is shown, too');
+  t.match(events.find(({ type }) => type === 'tool.complete')?.payload, { result_text: /DENIED: the user denied this/ });
+  t.ok(existsSync(dir), 'nothing ran');
+
+  const allowed = client.turn(session_id, task);
+  await answerApproval(client, session_id, 'once');
+  t.match((await allowed).events.find(({ type }) => type === 'tool.complete')?.payload, { is_error: false });
+  t.notOk(existsSync(dir), 'it ran');
+});
+
+t.test('nobody is asked by the children of a prompt that nobody watches: the settings decide', async (t) => {
+  using client = await connect(worker);
+  const session_id = await create(client);
+  const text = `tool: delegate_task ${JSON.stringify({ goal: goalOf('rm -r nothing') })}`;
+  await client.link.call(promptSubmit, { session_id, text, unattended: true });
+  t.match((await client.next('tool.complete')).payload, {
+    result_text: /NOT RUN: .*nobody can be asked in a one-shot prompt; approvals\.single_query_mode is deny/,
+  });
+});
+
+t.test('an interrupt of the parent takes back what a child asked', async (t) => {
+  using client = await connect(worker);
+  const session_id = await create(client);
+  await client.submit(session_id, `tool: delegate_task ${JSON.stringify({ goal: goalOf('rm -r nothing') })}`);
+  await client.next('status.update', ({ payload }) => payload.kind === 'waiting');
+  t.equal((await client.link.call(sessionResume, { session_id })).status, 'waiting');
+  await client.link.call(sessionInterrupt, { session_id });
+  t.match((await client.next('request.cancel')).payload, { reason: 'interrupted' });
+  t.match((await client.next('message.complete', (params) => params.session_id === session_id)).payload, { status: 'interrupted' });
+  t.match(await client.link.call(sessionResume, { session_id }), { open_requests: [] });
+});
+
 t.test('an interrupt of the parent ends its children', async (t) => {
   using client = await connect(worker);
   const session_id = await create(client);
   await client.submit(session_id, `tool: delegate_task ${JSON.stringify({ goal: 'x', toolsets: ['nothing'] })}`);
   t.match((await client.next('tool.complete')).payload, { is_error: true, result_text: /you do not have nothing yourself/ });
   await client.next('message.complete');
-  // The rest of the child's prompt is lines of the same script, which the sleep never lets run.
   const from = client.events.length;
   await client.submit(
     session_id,
-    `tool: delegate_task ${JSON.stringify({ goal: `run: setsid sleep 330 & echo "$$ $!" > ${work}/childPids; sleep 331` })}`,
+    `tool: delegate_task ${JSON.stringify({ goal: goalOf(`setsid sleep 330 & echo "$$ $!" > ${work}/childPids; sleep 331`) })}`,
   );
   const { subagent_id } = (await client.next('subagent.start', () => true, from)).payload as { subagent_id: string };
   t.match((await client.next('subagent.progress', () => true, from)).payload, { subagent_id, tool_name: 'terminal', text: /sleep 331/ });
@@ -133,7 +182,7 @@ t.test('a child is cut with its worker: nothing of it runs on, and it is not beg
   const first = await startWorker(other, 'agent', { demo: true });
   using client = await connect(first);
   const session_id = await create(client);
-  await client.submit(session_id, `tool: delegate_task ${JSON.stringify({ goal: `run: echo x >> ${work}/childRan; sleep 332` })}`);
+  await client.submit(session_id, `tool: delegate_task ${JSON.stringify({ goal: goalOf(`echo x >> ${work}/childRan; sleep 332`) })}`);
   const { payload } = await client.next('subagent.start');
   await until('it works', () => existsSync(join(work, 'childRan')));
   await first.kill('SIGKILL');

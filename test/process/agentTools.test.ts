@@ -14,7 +14,9 @@ import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-const home = testHome();
+// What is asked about is another story: agentDangers.test.ts.
+const settings = "approvals: { mode: 'off' }\n";
+const home = testHome({ 'config.yaml': settings });
 const worker = await startWorker(home, 'agent', { demo: true });
 const work = mkdtempSync(join(tmpdir(), 'agent-work-'));
 t.teardown(async () => {
@@ -113,7 +115,7 @@ t.test('the background commands of a session end with it, and a session has only
 });
 
 t.test('after SIGKILL of the worker nothing that its tools started is left once the next one serves', async (t) => {
-  using other = testHome();
+  using other = testHome({ 'config.yaml': settings });
   const first = await startWorker(other, 'agent', { demo: true });
   using client = await connect(first);
   const sessionId = await create(client);
@@ -188,11 +190,12 @@ t.test('files are written, changed and searched through the tools', async (t) =>
     result: { hits: [{ line: 2, text: 'const two = 3;' }] },
   });
   t.match(await use(client, sessionId, 'search_files', { pattern: '*.ts', target: 'files' }), { result_text: /src\/deep\/a\.ts/ });
-  t.match(await use(client, sessionId, 'write_file', { path: join(home.root, 'state.db'), content: '' }), {
-    is_error: true,
-    result_text: /^TOOL_REFUSED/,
-  });
-  t.match(await use(client, sessionId, 'write_file', { path: home.env, content: '' }), { is_error: true, result_text: /^TOOL_REFUSED/ });
+  for (const path of [join(home.root, 'state.db'), home.env])
+    t.match(await use(client, sessionId, 'write_file', { path, content: '' }), {
+      is_error: true,
+      result: { denied: true },
+      result_text: /^BLOCKED: this is never run here/,
+    });
 });
 
 t.test('lesson 34: an expression that would never come back holds up nobody, and an interrupt ends it', async (t) => {
@@ -234,9 +237,12 @@ t.test('execute_code runs a script in a folder of its own that is gone afterward
 t.test(
   'terminal.env_passthrough opens names one by one, keys of the service never, and terminal.timeout_seconds is the time of a command',
   async (t) => {
-    home.write('config.yaml', 'terminal: { env_passthrough: [MY_FLAG, MY_API_KEY, AGENT_HOME, "*"], timeout_seconds: 0.4 }\n');
+    home.write('config.yaml', settings + 'terminal: { env_passthrough: [MY_FLAG, MY_API_KEY, AGENT_HOME, "*"], timeout_seconds: 0.4 }\n');
     home.write('.env', 'MY_FLAG=on\nMY_API_KEY=sk-secret-of-the-service\n');
-    t.teardown(() => ['config.yaml', '.env'].map((name) => home.write(name, '')));
+    t.teardown(() => {
+      home.write('config.yaml', settings);
+      home.write('.env', '');
+    });
     using client = await connect(worker);
     const sessionId = await create(client);
     const { result_text } = await use(client, sessionId, 'terminal', { command: 'env' });

@@ -144,7 +144,7 @@ t.test('a patch whose last write fails puts back the files before it', async (t)
 });
 
 t.test('changes outside the working directory, and files that run or open something later, are dangerous', (t) => {
-  const where = { cwd: dir, home };
+  const where = { cwd: dir, home, isSecret: (path: string) => path.endsWith('.env'), isStore: (path: string) => path.endsWith('.db') };
   const user = homedir();
   const table: [string, RegExp | undefined][] = [
     ['a.txt', undefined],
@@ -166,6 +166,8 @@ t.test('changes outside the working directory, and files that run or open someth
     if (want) t.match(danger?.reasons.join('; '), want, path);
     else t.equal(danger, undefined, path);
   }
+  for (const own of ['service/.env', 'service/state.db'])
+    t.match(pathDanger('change', ['/etc/hosts', own], where), { blocked: true, reasons: [/service/] }, `${own} is never written`);
   symlinkSync('/etc', join(dir, 'etc'));
   t.match(
     pathDanger('write', ['etc/cron.d/x'], where),

@@ -9,17 +9,25 @@ import { testHome } from '../harness/home.ts';
 
 const DAY_MS = 86_400_000;
 
-function scene(): RetentionParts & { add(id: string, more?: Record<string, string | number>): void; ids(): string[] } & Disposable {
+function scene(): RetentionParts & {
+  add(id: string, more?: Record<string, string | number>): void;
+  ids(): string[];
+  ended: string[];
+} & Disposable {
   const home = testHome();
   const store = new Store(home.stateDb);
   const events = { forget() {}, broadcast() {} } as unknown as EventLog;
   const search = { forget() {} } as unknown as Search;
+  const ended: string[] = [];
+  const toolbox = { processes: { endSession: async (id: string) => void ended.push(id) } };
   const turns = { isRunning: (id: string) => id === 'running' } as unknown as Turns;
   return {
     store,
     events,
     search,
     turns,
+    toolbox,
+    ended,
     add(id, { days = 100, hidden = 0, archived = 0, source = 'cli', rows = 2 } = {}) {
       store.run(
         'INSERT INTO sessions (id, source, hidden, archived, last_active) VALUES (?, ?, ?, ?, ?)',
@@ -48,6 +56,7 @@ t.test('hidden sessions go after their time; others only when sessions.auto_prun
   parts.add('shown-new', { days: 89 });
   t.equal(await retire(parts), 1);
   t.same(parts.ids(), ['hidden-new', 'shown-new', 'shown-old']);
+  t.same(parts.ended, ['hidden-old'], 'and what it had left running');
   t.equal(await retire(parts, { auto_prune: true }), 1);
   t.same(parts.ids(), ['hidden-new', 'shown-new']);
   t.equal(await retire(parts, { auto_prune: true, retention_days: 10, hidden_retention_days: 1 }), 2);

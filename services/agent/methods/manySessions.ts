@@ -14,7 +14,7 @@ import type { Store } from '../store.ts';
 const SEARCH_DEFAULT = 20;
 
 export function manySessionMethods(parts: SessionParts): Handler[] {
-  const { context, store, transcripts, events, turns, search } = parts;
+  const { context, store, transcripts, events, turns, search, toolbox } = parts;
   const exchange = { store, transcripts, dir: context.paths.dir };
   return [
     handle(sessionSearch, async ({ query, limit = SEARCH_DEFAULT, session_id, profile }) => {
@@ -25,7 +25,7 @@ export function manySessionMethods(parts: SessionParts): Handler[] {
     }),
     handle(sessionPrune, async ({ older_than_days, source, dry_run, include_archived }) => {
       const { removed, skippedOpen, freedBytes } = await prune(
-        { store, turns, events, search },
+        { store, turns, events, search, toolbox },
         { olderThanDays: older_than_days, source, dryRun: dry_run, includeArchived: include_archived },
       );
       return { removed, skipped_open: skippedOpen, freed_bytes: freedBytes };

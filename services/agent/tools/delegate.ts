@@ -1,11 +1,11 @@
 /**
- * Children of `delegate_task`: a hidden session each, with fewer tools than its parent and nobody to ask.
- * They run as any turn does, so they are durable, bounded and interruptible; their progress is shown on
- * the parent's session. A child never outlives the call that made it, nor the worker.
+ * Children of `delegate_task`: a hidden session each, with fewer tools than its parent. They run as any turn
+ * does, so they are durable, bounded and interruptible; their progress is shown on the parent's session, and
+ * what must be asked about is asked there. A child never outlives the call that made it, nor the worker.
  */
-import type { Delegation, Delegator, ToolRun } from '../../../agent/ports.ts';
+import type { Delegation, Delegator, Owner, ToolRun } from '../../../agent/ports.ts';
 import { cutMiddle } from '../../../agent/tools/outputCap.ts';
-import type { Tool } from '../../../agent/tools/registry.ts';
+import type { SessionTools } from '../../../agent/tools/registry.ts';
 import { AgentError, isAgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { within } from '../../../base/time.ts';
@@ -26,12 +26,24 @@ export interface DelegateParts {
 export interface Parent {
   session: SessionRecord;
   surface: string;
+  /** Nobody can be asked in its turn. */
+  unattended: boolean;
   /** Toolsets of the running turn. */
   toolsets(): string[];
 }
 
 type Outcome = Awaited<ReturnType<Delegator['run']>>;
 type ChildRun = ToolRun & { index: number; count: number };
+
+/** A running child, as its parent's call sees it. */
+interface Watch {
+  /** Its tool calls are shown there. */
+  tell(tool: string, text: string): void;
+  /** Waits for a person, which is neither a stall nor time of any call above it. */
+  untimed<T>(work: Promise<T>): Promise<T>;
+  /** So many of its questions are open, and of its own children's. */
+  waiting: number;
+}
 
 /** `sessions.source` of a child. */
 export const CHILD_SOURCE = 'delegation';
@@ -44,8 +56,7 @@ const { delegateDepth, delegateLookMs, delegateStallMs, delegateSummaryMaxChars 
 export class Delegations {
   #parts: () => DelegateParts;
   #endProcesses: (sessionId: string) => Promise<void>;
-  /** Running children: who hears what they do. */
-  #children = new Map<string, (tool: string | null, text: string) => void>();
+  #children = new Map<string, Watch>();
 
   /** `endProcesses`: of a session. */
   constructor(parts: () => DelegateParts, endProcesses: (sessionId: string) => Promise<void>) {
@@ -58,17 +69,18 @@ export class Delegations {
     return this.#depthOf(session) < this.#maxDepth();
   }
 
-  /** The same tools; of a child each call is shown on its parent's session. */
-  watched(session: SessionRecord, tools: Tool[]): Tool[] {
-    const tell = this.#children.get(session.id);
-    if (!tell) return tools;
-    return tools.map((tool) => ({
-      ...tool,
-      run(args, run) {
-        tell(tool.name, JSON.stringify(args).slice(0, 200));
-        return tool.run(args, run);
+  /** What the tools of a child do beside their work: their calls are shown above, and so is that they wait for a person. */
+  watching(session: SessionRecord, owner: Owner | undefined): Pick<SessionTools, 'onCall' | 'owner'> {
+    const watch = this.#children.get(session.id);
+    if (!watch) return {};
+    return {
+      onCall: (name, args) => watch.tell(name, JSON.stringify(args).slice(0, 200)),
+      owner: owner && {
+        ...owner,
+        permit: (call, danger, run) =>
+          owner.permit(call, danger, { ...run, untimed: (work) => watch.untimed(run.untimed ? run.untimed(work) : work) }),
       },
-    }));
+    };
   }
 
   delegator(parent: Parent): Delegator {
@@ -99,10 +111,10 @@ export class Delegations {
       task_count: run.count,
       depth: this.#depthOf(child),
     });
-    this.#children.set(child.id, (tool_name, text) => {
-      run.progress(tool_name ?? text);
-      emit('subagent.progress', { tool_name, text });
-    });
+    this.#children.set(
+      child.id,
+      this.#watch(parent, run, (tool_name, text) => emit('subagent.progress', { tool_name, text })),
+    );
     let outcome: Outcome;
     try {
       outcome = await this.#perform(parent, child, task, run);
@@ -118,6 +130,23 @@ export class Delegations {
     const duration_s = Math.round(performance.now() - startedAt) / 1_000;
     emit('subagent.complete', { status, summary, duration_s, model_calls: modelCalls });
     return outcome;
+  }
+
+  #watch(parent: Parent, run: ToolRun, show: Watch['tell']): Watch {
+    const above = this.#children.get(parent.session.id);
+    const watch: Watch = {
+      tell(tool, text) {
+        run.progress(tool);
+        show(tool, text);
+      },
+      async untimed(work) {
+        watch.waiting++;
+        const here = run.untimed ? run.untimed(work) : work;
+        return (above ? above.untimed(here) : here).finally(() => watch.waiting--);
+      },
+      waiting: 0,
+    };
+    return watch;
   }
 
   /** Errors: BAD_REQUEST for toolsets that the parent does not have. */
@@ -157,12 +186,9 @@ export class Delegations {
   }
 
   /** The child's one turn, from its prompt to its end, the parent's interrupt, or its stall. */
-  async #perform({ surface }: Parent, child: SessionRecord, task: Delegation, { signal }: ChildRun): Promise<Outcome> {
-    const { store, transcripts, turns } = this.#parts();
-    const { messageId } = turns.submit({ sessionId: child.id, text: promptOf(task), surface }, (id) =>
-      // Nobody watches a child: what would be asked about is decided by the rules for that.
-      store.run('UPDATE messages SET unattended = 1 WHERE id = ?', id),
-    );
+  async #perform({ surface, unattended }: Parent, child: SessionRecord, task: Delegation, { signal }: ChildRun): Promise<Outcome> {
+    const { transcripts, turns } = this.#parts();
+    const { messageId } = turns.submit({ sessionId: child.id, text: promptOf(task), surface, unattended });
     const open = () => transcripts.message(messageId)?.position === null || turns.runs(messageId);
     let stalled = false;
     let seen = { seq: -1, at: performance.now() };
@@ -170,7 +196,7 @@ export class Delegations {
       const ended = await endedWithin(turns.ended(messageId), signal);
       if (ended) continue;
       const seq = this.#lastEvent(child.id);
-      if (seq !== seen.seq) seen = { seq, at: performance.now() };
+      if (seq !== seen.seq || this.#children.get(child.id)?.waiting) seen = { seq, at: performance.now() };
       stalled = performance.now() - seen.at > delegateStallMs;
       if (!signal.aborted && !stalled) continue;
       turns.withdraw(messageId);
