@@ -65,7 +65,7 @@ export class Background {
       );
       return { child: child.id, askedBy: session.id };
     });
-    const { messageId } = turns.submit({ sessionId: task.child, text, surface, unattended: true }, (id) =>
+    const { messageId } = turns.submit({ sessionId: task.child, text, surface }, (id) =>
       store.run(
         'INSERT INTO state_meta (key, value) VALUES (?, ?)',
         PREFIX + task.child,

@@ -46,7 +46,7 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
         };
         const waits = config.approvals?.on_timeout === 'wait';
         const timeoutMs = waits ? null : secondsOr(config.approvals?.timeout_seconds, limits.approvals.timeoutMs);
-        const settled = await requests.ask(sessionId, 'approval', params, { signal, timeoutMs, ofChat });
+        const settled = await requests.ask(sessionId, 'approval', params, { signal, timeoutMs, askedBy: session.id, ofChat });
         return 'answer' in settled ? settled.answer : settled;
       },
       async clarify(questions, signal) {
@@ -57,7 +57,7 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
           ...(choices ? { choices: [...choices] } : {}),
           ...(multiSelect ? { multi_select: true } : {}),
         }));
-        const settled = await requests.ask(sessionId, 'clarify', { questions: list }, { signal, timeoutMs, ofChat });
+        const settled = await requests.ask(sessionId, 'clarify', { questions: list }, { signal, timeoutMs, askedBy: session.id, ofChat });
         return 'answer' in settled ? { answers: settled.answer.answers } : settled;
       },
     };
@@ -69,7 +69,7 @@ const COMMAND_MAX_CHARS = 20_000;
 
 const secondsOr = (seconds: number | undefined, fallbackMs: number): number => (seconds === undefined ? fallbackMs : seconds * 1_000);
 
-/** Hidden sessions (sub-agents) ask where they were started from. */
+/** Hidden sessions (sub-agents, `/bg`) ask where they were started from. */
 export function rootOf(store: Store, session: SessionRecord): SessionRecord {
   let root = session;
   for (let depth = 0; depth < PARENTS_MAX && root.hidden === 1 && root.parent_session_id !== null; depth++) {

@@ -33,6 +33,8 @@ export type Settled<K extends AskedKind> = { answer: Answers[K] } | { unanswered
 interface Open {
   id: string;
   sessionId: string;
+  /** Whose turn waits: this session, or a hidden one that asks here. */
+  askedBy: string;
   kind: AskedKind;
   params: Record<string, unknown>;
   askedAt: number;
@@ -51,6 +53,8 @@ interface Open {
 
 export interface AskOptions {
   signal: AbortSignal;
+  /** The session whose turn waits, when it is not the one that is asked. */
+  askedBy?: string;
   ofChat?: boolean;
   timeoutMs: number | null;
 }
@@ -77,7 +81,7 @@ export class Requests {
     sessionId: string,
     kind: K,
     params: Record<string, unknown>,
-    { signal, timeoutMs, ofChat = false }: AskOptions,
+    { signal, timeoutMs, askedBy = sessionId, ofChat = false }: AskOptions,
   ): Promise<Settled<K>> {
     if (signal.aborted) return { unanswered: withdrawReason(signal) };
     if (this.of(sessionId).length >= limits.approvals.openMax)
@@ -87,6 +91,7 @@ export class Requests {
     const request: Open = {
       id,
       sessionId,
+      askedBy,
       kind,
       params: { ...params, session_id: sessionId, request_id: id },
       askedAt: Date.now(),
@@ -164,6 +169,11 @@ export class Requests {
 
   isWaiting(sessionId: string): boolean {
     return this.of(sessionId).length > 0;
+  }
+
+  /** Whether the session's own turn waits for an answer, wherever it was asked. */
+  holdsUp(sessionId: string): boolean {
+    return [...this.#open.values()].some(({ askedBy }) => askedBy === sessionId);
   }
 
   get count(): number {

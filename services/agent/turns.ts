@@ -180,7 +180,7 @@ export class Turns {
     this.#draining = true;
     const leaving = new AgentError('DRAINING', 'the agent worker was restarted while it answered', { fix: 'send the message again' });
     // A person may take hours: who waits for one is not waited for.
-    for (const running of this.#running.values()) if (this.#parts.requests.isWaiting(running.session.id)) running.controller.abort(leaving);
+    for (const running of this.#running.values()) if (this.#parts.requests.holdsUp(running.session.id)) running.controller.abort(leaving);
     const all = Promise.all([...[...this.#running.values()].map((running) => running.ended.promise), ...this.#exclusive.values()]);
     const outOfTime = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => outOfTime.resolve(), { once: true });

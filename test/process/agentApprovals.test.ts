@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drain } from '../../ipc/contracts/peer.ts';
 import { eventsSince, promptSubmit, sessionInterrupt, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
+import { commandDispatch } from '../../ipc/contracts/rpcCommands.ts';
 import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
 import {
   approvalPending,
@@ -257,6 +258,11 @@ t.test('a drain withdraws what waits for a person and does not wait for them', a
   const sessionId = await client.create();
   await client.submit(sessionId, 'run: rm -r nothing');
   await openOf(client, sessionId);
+  // Hidden work waits for a person in the session that began it.
+  const [parent, idle] = [await client.create(), await client.create()];
+  await client.submit(parent, `tool: delegate_task ${JSON.stringify({ goal: 'run: rm -r nothing' })}`);
+  await client.link.call(commandDispatch, { session_id: idle, line: '/bg run: rm -r nothing', surface: 'cli' });
+  for (const id of [parent, idle]) await openOf(client, id);
   const { drained_ms } = await client.link.call(drain, { deadline_ms: 10_000 });
   t.ok(drained_ms < 5_000);
   t.match((await client.next('request.cancel')).payload, { reason: 'shutdown' });

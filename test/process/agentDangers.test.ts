@@ -3,6 +3,8 @@ import t from 'tap';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sessionResume } from '../../ipc/contracts/rpc.ts';
+import { commandDispatch } from '../../ipc/contracts/rpcCommands.ts';
 import type { EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { answerApproval, connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
@@ -111,6 +113,26 @@ t.test('what is written to a shell in the background is asked about as a command
   await answerApproval(client, session_id, 'once');
   t.match(await allowed, { is_error: false });
   await until('it ran', deletes.ran);
+});
+
+t.test('what /bg works on asks in the conversation that began it, which goes on meanwhile', async (t) => {
+  using client = await connect(worker);
+  const session_id = await client.create({ source: 'cli', cwd: work });
+  const begin = () => client.link.call(commandDispatch, { session_id, line: `/bg run: rm -r ${victim}`, surface: 'cli' });
+  deletes.prepare();
+  for (const { choice, want } of [
+    { choice: 'deny' as const, want: /DENIED: the user denied this/ },
+    { choice: 'once' as const, want: /returned/ },
+  ]) {
+    const from = client.events.length;
+    await begin();
+    await client.next('status.update', ({ payload }) => payload.kind === 'waiting', from);
+    t.equal((await client.link.call(sessionResume, { session_id })).status, 'waiting');
+    t.match((await client.turn(session_id, 'say: 1 word')).complete, { status: 'complete' });
+    t.match(await answerApproval(client, session_id, choice), { session_id, description: /^terminal \(for “Background: run: rm -r/ });
+    t.match((await client.next('background.complete', undefined, from)).payload, { text: want });
+    t.equal(deletes.ran(), choice === 'once');
+  }
 });
 
 t.test('approvals.mode off asks about none of them, and the blocklist holds', async (t) => {
