@@ -73,11 +73,11 @@ export class PromptWatch {
   }
 
   /** Events were missed: the transcript says how it ended. */
-  #look({ status, messages, queued }: Snapshot): void {
+  #look({ status, inflight, messages, queued }: Snapshot): void {
     if (queued.some(({ id }) => id === this.#messageId)) return void (this.#phase = 'queued');
     this.#phase = 'running';
     const answer = messages.findLast(({ id, role }) => role === 'assistant' && id > this.#messageId);
-    if (status !== 'idle' || !answer) return;
+    if (status === 'working' || inflight || !answer) return;
     const ended = answer.finish_reason === 'interrupted' || answer.finish_reason === 'error' ? answer.finish_reason : 'complete';
     this.#settled.resolve({ message_id: answer.id, text: answer.content, status: ended, usage: null, error: null, duration_ms: 0 });
   }

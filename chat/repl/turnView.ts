@@ -151,7 +151,8 @@ export class TurnView {
     for (const message of shown) this.#recallOne(message);
     this.queued = queued.length;
     this.#tools.clear();
-    this.#turn = status !== 'idle';
+    // Hidden work may ask in a session at rest.
+    this.#turn = status === 'working' || inflight !== null;
     if (!this.#turn) return this.#screen.status(undefined);
     for (const { tool_id, name, args } of inflight?.tools ?? []) this.#tools.set(tool_id, toolLabel(name, args, this.#screen.columns));
     this.#screen.status('thinking');

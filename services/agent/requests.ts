@@ -188,6 +188,7 @@ export class Requests {
     try {
       events.emit(sessionId, null, 'status.update', {
         kind: 'waiting',
+        phase: 'start',
         text: kind === 'approval' ? 'Waiting for your approval' : 'Waiting for your answer',
       });
     } catch (thrown) {
@@ -229,6 +230,9 @@ export class Requests {
     calls.abort(new AgentError('CANCELLED', `the question is over: ${reason}`));
     try {
       this.#options.events.emit(sessionId, null, 'request.cancel', { id, method: kind, reason });
+      // No turn may run here that would say what comes next.
+      if (!this.isWaiting(sessionId))
+        this.#options.events.emit(sessionId, null, 'status.update', { kind: 'waiting', phase: 'end', text: '' });
     } catch {
       this.#options.events.tell(sessionId, 'request.cancel', { id, method: kind, reason });
     }

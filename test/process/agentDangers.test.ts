@@ -132,6 +132,15 @@ t.test('what /bg works on asks in the conversation that began it, which goes on 
     t.match(await answerApproval(client, session_id, choice), { session_id, description: /^terminal \(for “Background: run: rm -r/ });
     t.match((await client.next('background.complete', undefined, from)).payload, { text: want });
     t.equal(deletes.ran(), choice === 'once');
+    const said = client.events.slice(from).filter(({ type, session_id: of }) => type === 'status.update' && of === session_id);
+    t.match(
+      said.map(({ payload }) => payload),
+      [
+        { kind: 'waiting', phase: 'start' },
+        { kind: 'waiting', phase: 'end', text: '' },
+      ],
+      'and says when it no longer waits',
+    );
   }
 });
 

@@ -196,3 +196,24 @@ t.test('an error before the model answered is an answer of its own', async (t) =
   ]);
   t.match(failed.items, [{ kind: 'user' }, { kind: 'agent', end: { status: 'error', failure: { code: 'NO_PROVIDER' } } }]);
 });
+
+t.test('a question of hidden work shows no turn, and a question of a tool does not take its name', async (t) => {
+  t.equal(fromSnapshot(snapshot({ status: 'waiting' }), 5_000).turn, null, 'the session itself is at rest');
+  const inflight: Snapshot['inflight'] = {
+    message_id: 2,
+    text: '',
+    reasoning: '',
+    tools: [{ tool_id: 'c', name: 'terminal', args: {} }],
+    started_at: '2026-01-01T00:00:00Z',
+  };
+  const asking = fromSnapshot(snapshot({ status: 'waiting', inflight, latest_seq: seq }), 5_000);
+  const asked = applyEvent(asking, event('status.update', { kind: 'waiting', phase: 'start', text: 'Waiting for your approval' }), 6_000);
+  const going = applyEvent(asked, event('status.update', { kind: 'waiting', phase: 'end', text: '' }), 7_000);
+  t.match(
+    [asked.turn, going.turn],
+    [
+      { phase: 'tool', detail: 'terminal' },
+      { phase: 'tool', detail: 'terminal' },
+    ],
+  );
+});

@@ -76,7 +76,8 @@ export function fromSnapshot(
   nowMs: number,
 ): Transcript {
   const items = itemsOf(messages);
-  let turn: Turn | null = status !== 'idle' ? { startedAt: nowMs, phase: 'waiting', detail: null } : null;
+  // `waiting` alone says no more than that something is asked here: hidden work may ask in a session at rest.
+  let turn: Turn | null = status === 'working' ? { startedAt: nowMs, phase: 'waiting', detail: null } : null;
   if (inflight) {
     const open = inflight.tools.map((tool): ToolUse => ({
       id: tool.tool_id,
@@ -212,8 +213,12 @@ function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: 
     }
     case 'message.complete':
       return { ...before, turn: null, items: completed(before, payload as EventPayloads['message.complete'], seq ?? before.seq) };
-    case 'status.update':
-      return { ...before, turn: before.turn && { ...before.turn, detail: (payload as EventPayloads['status.update']).text } };
+    case 'status.update': {
+      const { kind, text } = payload as EventPayloads['status.update'];
+      // Open questions say that themselves, and the tool that asked goes on under its own name.
+      if (kind === 'waiting') return before;
+      return { ...before, turn: before.turn && { ...before.turn, detail: text } };
+    }
     case 'queue.updated':
       return requeued(before, (payload as EventPayloads['queue.updated']).queued);
     case 'request.cancel': {
