@@ -39,7 +39,8 @@ function approvalCard(
     title: [
       `May ${tool_name} do this?`,
       ...command.split('\n').map((line) => `  ${line}`),
-      ...(description && description !== command ? [description] : []),
+      // Most descriptions only repeat the reasons; those of children name their task.
+      ...(description && description !== `${tool_name}: ${reasons.join('; ')}` ? [description] : []),
       ...reasons.map((reason) => `! ${reason}`),
     ],
     options: choices.map((choice) => choiceWords[choice]),
