@@ -144,7 +144,10 @@ export interface Calls {
     { done: string[]; failed: { id: string; message: string }[]; staged: unknown[] }
   >;
   'approval.respond': Call<{ choice: 'once' | 'session' | 'always' | 'deny' }, { resolved: number }>;
-  'reload.mcp': Call<Nothing, { servers: number; tools: number; added: string[]; removed: string[] }>;
+  'reload.mcp': Call<
+    Nothing,
+    { servers: number; tools: number; added: string[]; removed: string[]; failed: { name: string; error: string }[] }
+  >;
   'process.list': Call<Nothing, { processes: { process_id: string; command: string; state: string }[] }>;
   'cron.list': Call<Nothing, { jobs: JobFacts[] }>;
   'cron.create': Call<{ schedule: string; prompt: string; name: string; deliver: string }, { job: JobFacts }>;

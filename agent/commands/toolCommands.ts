@@ -207,12 +207,14 @@ async function reloadMcp({ host, args }: Invocation): Promise<CommandResult> {
       ],
     };
   }
-  const { servers, tools, added, removed } = await host.call('reload.mcp', {});
-  const changes = [...added.map((tool) => `+ ${tool}`), ...removed.map((tool) => `- ${tool}`)];
-  return text([`${servers} MCP server${servers === 1 ? '' : 's'}, ${tools} tool${tools === 1 ? '' : 's'}.`, ...changes].join('\n'), {
-    servers,
-    tools,
-    added,
-    removed,
-  });
+  const { servers, tools, added, removed, failed } = await host.call('reload.mcp', {});
+  const lines = [
+    servers === 0
+      ? 'No MCP server is configured.'
+      : `${servers} MCP server${servers === 1 ? '' : 's'}, ${tools} tool${tools === 1 ? '' : 's'}.`,
+    ...added.map((tool) => `+ ${tool}`),
+    ...removed.map((tool) => `- ${tool}`),
+    ...failed.map(({ name, error }) => `${name} does not answer: ${error}`),
+  ];
+  return text(lines.join('\n'), { servers, tools, added, removed, failed });
 }

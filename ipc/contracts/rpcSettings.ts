@@ -114,10 +114,20 @@ export const setupRuntimeCheck = rpcMethod('setup.runtime_check', {
 /** Keeps an idle client counted as connected. */
 export const clientPing = rpcMethod('client.ping', { params: z.strictObject({}), result: z.object({ at: z.string() }) });
 
-/** Reads MCP servers and tools afresh; new tools join sessions at the end of their pinned order. */
+/**
+ * Reads MCP servers and tools afresh, also what had failed; new tools join sessions at the end of their pinned order.
+ * `servers` counts those that are enabled, `tools` what they offer. Errors: PEER_UNREACHABLE.
+ */
 export const reloadMcp = rpcMethod('reload.mcp', {
   params: z.strictObject({ session_id: z.string().optional() }),
-  result: z.object({ servers: z.number(), tools: z.number(), added: z.array(z.string()), removed: z.array(z.string()) }),
+  result: z.object({
+    servers: z.number(),
+    tools: z.number(),
+    added: z.array(z.string()),
+    removed: z.array(z.string()),
+    /** Enabled servers that did not connect. */
+    failed: z.array(z.object({ name: z.string(), error: z.string() })),
+  }),
   timeoutMs: 90_000,
 });
 

@@ -13,7 +13,7 @@ import { cronjobTool } from '../../agent/tools/cronjob.ts';
 import { delegateTaskTool } from '../../agent/tools/delegateTask.ts';
 import { executeCodeTool, findInterpreters } from '../../agent/tools/executeCode.ts';
 import type { FileHost } from '../../agent/tools/fileAccess.ts';
-import { foreignTool } from '../../agent/tools/foreign.ts';
+import { foreignTool, isForeignTool } from '../../agent/tools/foreign.ts';
 import { memoryTool, type StageEdit } from '../../agent/tools/memory.ts';
 import { patchTool } from '../../agent/tools/patch.ts';
 import { decideTools, messagesOriginOnly, pinnedOrder, type PolicyInput } from '../../agent/tools/policy.ts';
@@ -33,6 +33,7 @@ import { errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
+import type { ServerState } from '../../ipc/contracts/mcp.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { StagedWrites } from './stagedWrites.ts';
 import type { SessionRecord } from './store.ts';
@@ -66,12 +67,22 @@ export interface Toolbox extends AsyncDisposable {
   forTurn(request: ToolboxRequest): Promise<TurnTools>;
   /** All that there are, with what the policy says of them. */
   survey(request: ToolboxRequest): Promise<{ tools: Tool[]; refused: Map<string, string> }>;
+  /** Looks again for what makes a tool available: MCP servers, interpreters. Errors: PEER_UNREACHABLE. */
+  reload(request: ToolboxRequest): Promise<ReloadedTools>;
   memory: MemoryStore;
   processes: BackgroundProcesses;
   /** Prompts of children that waited when the last worker ended leave the line. */
   abandonChildren(): void;
   /** Makes what the first turn would otherwise wait for: 10 ms of schemas (measured). */
   warm(): void;
+}
+
+export interface ReloadedTools {
+  servers: ServerState[];
+  /** How many tools they have; what came and went may be the agent's own as well. */
+  foreign: number;
+  added: string[];
+  removed: string[];
 }
 
 export interface ToolboxParts {
@@ -98,7 +109,7 @@ export function createToolbox(
   const foreign = mcpTools(context);
   const host = commandHost(context, groups, epoch);
   const processes = new BackgroundProcesses(host);
-  const interpreters = findInterpreters(process.env.PATH ?? '');
+  let interpreters = findInterpreters(process.env.PATH ?? '');
   const { codeRoot, built } = context.release;
   const offload = createOffload(join(codeRoot, 'services', 'agent', `thread.${built ? 'js' : 'ts'}`));
   const check = createArgumentCheck();
@@ -187,6 +198,21 @@ export function createToolbox(
     memory,
     processes,
     survey,
+    async reload(request) {
+      const { session, signal } = request;
+      const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
+      const ownNames = () => own(request, () => []).map(({ name }) => name);
+      const before = [...ownNames(), ...(foreign.known() ?? pinned.filter(isForeignTool))];
+      interpreters = findInterpreters(process.env.PATH ?? '');
+      const { names: foreignNames, servers } = await foreign.reload(signal);
+      const names = [...ownNames(), ...foreignNames];
+      return {
+        servers,
+        foreign: foreignNames.length,
+        added: names.filter((name) => !before.includes(name)),
+        removed: before.filter((name) => !names.includes(name)),
+      };
+    },
     async forTurn(request) {
       const { session } = request;
       const { tools, refused } = await survey(request);

@@ -77,7 +77,9 @@ class Broker {
       handle(testServer, (params, { signal }) => this.#test(params, signal)),
       handle(reload, async () => {
         const change = await this.fleet.reload();
-        this.connectAll();
+        // Also what had failed: whoever asks has perhaps mended it.
+        for (const { connection } of this.fleet.servers())
+          if (connection && connection.phase !== 'stopped' && connection.phase !== 'connected') connection.begin();
         return change;
       }),
     ];

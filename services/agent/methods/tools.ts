@@ -5,6 +5,7 @@ import { toolsetDescription, toolsetNames } from '../../../agent/tools/toolsets.
 import { AgentError } from '../../../base/errors.ts';
 import { Surface } from '../../../ipc/contracts/agent.ts';
 import { sessionPlan } from '../../../ipc/contracts/rpcSessions.ts';
+import { reloadMcp } from '../../../ipc/contracts/rpcSettings.ts';
 import { processList, processStop, toolsList, type ToolsetRow } from '../../../ipc/contracts/rpcTools.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import type { z } from 'zod';
@@ -26,6 +27,19 @@ export function toolMethods(parts: SessionParts): Handler[] {
       return {
         platform: platformName({ surface, platform: session.platform ?? undefined }),
         toolsets: rowsOf(tools, refused, missingOf(parts)),
+      };
+    }),
+    handle(reloadMcp, async ({ session_id }, { signal }) => {
+      const { session, surface } = placeOf(parts, session_id, undefined);
+      const { servers, foreign, added, removed } = await toolbox.reload({ session, surface, scripted: false, signal });
+      const enabled = servers.filter(({ state }) => state !== 'disabled');
+      const failed = enabled.filter(({ state }) => state !== 'connected');
+      return {
+        servers: enabled.length,
+        tools: foreign,
+        added,
+        removed,
+        failed: failed.map(({ name, error, state }) => ({ name, error: error ?? state })),
       };
     }),
     handle(sessionPlan, ({ session_id }) => planOf(store, requireSession(store, session_id).id)),

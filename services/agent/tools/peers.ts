@@ -6,7 +6,7 @@ import { within } from '../../../base/time.ts';
 import { isTransport } from '../../../ipc/client.ts';
 import { createJob, listJobs, removeJob, type Job } from '../../../ipc/contracts/cron.ts';
 import { enqueueDelivery } from '../../../ipc/contracts/gateway.ts';
-import { callTool, listTools } from '../../../ipc/contracts/mcp.ts';
+import { callTool, listServers, listTools, reload, type ServerState } from '../../../ipc/contracts/mcp.ts';
 import type { Method } from '../../../ipc/method.ts';
 import type { WorkerContext } from '../../worker.ts';
 
@@ -74,20 +74,41 @@ export function messageSender(context: WorkerContext): MessageSender {
   };
 }
 
+type Specs = (ToolSpec & { server: string })[];
+
+export interface McpTools extends ForeignTools {
+  /** Names of the last list that a turn got; undefined = none has asked yet. */
+  known(): string[] | undefined;
+  /** Reads config.yaml and asks every server afresh. Errors: PEER_UNREACHABLE. */
+  reload(signal: AbortSignal): Promise<{ names: string[]; servers: ServerState[] }>;
+}
+
 /** Asked only when servers are configured, so that the broker is not started for nothing; a turn never fails over it. */
-export function mcpTools(context: WorkerContext): ForeignTools {
+export function mcpTools(context: WorkerContext): McpTools {
   const profile = context.profile;
-  type Specs = (ToolSpec & { server: string })[];
+  const peer = peerOf(context, 'mcp');
+  const isConfigured = () => Object.keys(context.config().config.mcp_servers ?? {}).length > 0;
+  let known: string[] | undefined;
   let asking: Promise<Specs> | undefined;
   let patienceMs: number = limits.turn.mcpListMs;
 
   const ask = async (): Promise<Specs> => {
     const { tools } = await context.peer('mcp').call(listTools, { profile });
+    known = tools.map(({ name }) => name);
     return tools.map(({ name, server, description, input_schema }) => ({ name, server, description, parameters: input_schema }));
   };
   return {
+    known: () => known,
+    async reload(signal) {
+      if (!isConfigured() && !known?.length) return { names: [], servers: [] };
+      await peer(reload, {}, { signal });
+      const { tools } = await peer(listTools, { profile }, { signal });
+      const { servers } = await peer(listServers, { profile }, { signal });
+      known = tools.map(({ name }) => name);
+      return { names: known, servers };
+    },
     async list(signal) {
-      if (Object.keys(context.config().config.mcp_servers ?? {}).length === 0) return [];
+      if (!isConfigured()) return [];
       asking ??= ask().finally(() => (asking = undefined));
       try {
         const specs = await within(asking, { ms: patienceMs, signal, what: 'listing MCP tools' });
