@@ -107,7 +107,11 @@ async function model({ host, args, name }: Invocation): Promise<CommandResult> {
     throw new AgentError('USAGE', `/${name}: --global is not for a chat`, { fix: 'leave it out, or use `agent model` on the machine' });
   const set = await host.call('config.set', { key: 'model', value: args });
   const where = { session: 'for this conversation', once: 'for the next turn', global: 'for every new conversation' }[set.scope] ?? '';
-  return text([`Model: ${shown(set.value)} ${where}`.trim(), set.warning].filter(Boolean).join('\n'), set);
+  const level = set.info?.reasoning_effort;
+  return text(
+    [`Model: ${shown(set.value)}${level ? `, reasoning ${level},` : ''} ${where}`.trim(), set.warning].filter(Boolean).join('\n'),
+    set,
+  );
 }
 
 async function modelChoices(host: Invocation['host'], refresh: boolean): Promise<CommandResult> {

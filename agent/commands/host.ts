@@ -98,7 +98,7 @@ export interface Calls {
   'config.get': Call<{ key: string }, { value: unknown }>;
   'config.set': Call<
     { key: string; value: string | boolean | number; scope?: 'session' | 'global' | 'once' },
-    { value: unknown; scope: string; warning: string | null }
+    { value: unknown; scope: string; warning: string | null; info: { reasoning_effort: string | null } | null }
   >;
   'model.options': Call<
     { refresh?: boolean },

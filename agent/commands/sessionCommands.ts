@@ -270,7 +270,9 @@ async function compress({ host, args, name }: Invocation): Promise<CommandResult
     params = { keep: Number(words[1]), ...(words[2] ? { focus: words[2].slice(0, 500) } : {}) };
   }
   const done = await host.call('session.compress', params);
-  return text(`${done.status === 'compressed' ? 'Compressed.' : 'Not compressed.'} ${done.note}`, done);
+  // The word that programs read stands before the colon.
+  const why = done.note.replace(/^[a-z_]+: /, '');
+  return text(done.status === 'compressed' ? `Compressed. ${done.note}` : `Not compressed: ${why}`, done);
 }
 
 const KEEP_DEFAULT = 2;

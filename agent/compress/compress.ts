@@ -50,7 +50,7 @@ export async function compressRows(
     const { text, usage, modelCalls } = await summarize({ model, messages, focus: rules.focus, signal });
     const afterTokens = estimateTokens(plan.kept.map((row) => row.message)) + messageTokens({ role: 'summary', content: text });
     if (afterTokens > beforeTokens * (1 - limits.compress.shrinkMin)) {
-      return aborted(`refused_would_grow: ${beforeTokens} tokens would become ${afterTokens}`, { usage, modelCalls });
+      return aborted(`refused_would_grow: ${beforeTokens} tokens would become ${afterTokens}, too small a gain`, { usage, modelCalls });
     }
     return { status: 'compressed', plan, summary: text, beforeTokens, afterTokens, usage, modelCalls };
   } catch (thrown) {

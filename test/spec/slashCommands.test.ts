@@ -1,11 +1,15 @@
 /** Rows of the interface spec about slash commands, through `command.dispatch` of a real agent worker. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import type { ResultOf } from '../../ipc/method.ts';
-import { eventsSince, sessionHistory, sessionList } from '../../ipc/contracts/rpc.ts';
+import { eventsSince, sessionHistory, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { commandDispatch } from '../../ipc/contracts/rpcCommands.ts';
-import { promptBtw, sessionQueue } from '../../ipc/contracts/rpcSessions.ts';
+import { promptBtw, sessionQueue, type contextBreakdown } from '../../ipc/contracts/rpcSessions.ts';
+import { toolsList } from '../../ipc/contracts/rpcTools.ts';
 import { connect, type AgentClient } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
+import { fixture, node } from '../harness/mcp.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
@@ -35,20 +39,54 @@ async function busySession(client: AgentClient): Promise<string> {
 const waiting = async (client: AgentClient, session_id: string) =>
   (await client.link.call(sessionQueue, { session_id, action: 'list' })).queued.map(({ text }) => text);
 
-/** Of a method that another build serves: the row then stands for how the command asks for it. */
-const isServed = (done: Dispatched | { code: string }): done is Dispatched => !('code' in done);
-const runOrCode = (client: AgentClient, session: string, line: string): Promise<Dispatched | { code: string }> =>
-  run(client, session, line).catch((thrown: { code: string }) => ({ code: thrown.code }));
+/** What stands in the session and whether the model still reads it, without summaries. */
+const remembered = async (client: AgentClient, session_id: string) =>
+  (await client.link.call(sessionHistory, { session_id })).messages
+    .filter(({ kind, role }) => kind !== 'summary' && role === 'user')
+    .map(({ content, in_context }) => [content, in_context]);
 
-t.test('slash.1 /compress here [N] keeps the last N exchanges; a wrong number says how it is written', async (t) => {
+t.test('slash.1 /compress here [N] (or --keep N) summarises everything except the last N exchanges, default 2', async (t) => {
+  using client = await connect(worker);
+  const exchanges = [1, 2, 3, 4, 5].map((n) => `say: ${100 + n} words`);
+  for (const [line, kept] of [
+    ['/compress here', 2],
+    ['/compress here 3', 3],
+    ['/compress --keep 1', 1],
+    ['/compress --keep=4 the numbers', 4],
+  ] as const) {
+    const session = await client.create();
+    for (const text of exchanges) await client.turn(session, text);
+    const before = (await client.link.call(sessionHistory, { session_id: session })).messages;
+    const done = await run(client, session, line);
+    t.match(done, { kind: 'text', name: 'compress', text: /^Compressed\. \d+ messages/ }, line);
+    t.match(done.data, { status: 'compressed', removed: 2 * (5 - kept) }, line);
+    t.same(
+      await remembered(client, session),
+      exchanges.map((text, at) => [text, at >= 5 - kept]),
+      line,
+    );
+    const after = (await client.link.call(sessionHistory, { session_id: session })).messages;
+    t.equal(after.filter(({ kind }) => kind === 'summary').length, 1, 'one summary stands for them');
+    t.same(
+      after.slice(-2 * kept).map(({ content }) => content),
+      before.slice(-2 * kept).map(({ content }) => content),
+      'kept verbatim',
+    );
+  }
+});
+
+t.test('slash.1 /compress takes a focus; with nothing to do it says so, and a wrong number says how it is written', async (t) => {
   using client = await connect(worker);
   const session = await client.create();
   await client.turn(session, 'say: 3 words');
-  for (const line of ['/compress here 2', '/compress --keep 1', '/compress the file names']) {
-    const done = await runOrCode(client, session, line);
-    if (isServed(done)) t.match(done, { kind: 'text', name: 'compress', text: /ompressed\./ }, line);
-    else t.equal(done.code, 'METHOD_NOT_FOUND', line);
-  }
+  t.match(await run(client, session, '/compress here 2'), { kind: 'text', text: 'Not compressed: everything there is would be kept' });
+  for (const words of [101, 102, 103]) await client.turn(session, `say: ${words} words`);
+  t.match(
+    (await run(client, session, '/compress the file names')).text,
+    'everything there is would be kept',
+    'by size, all of it is recent',
+  );
+  t.match((await run(client, session, '/compress here 1 the file names')).data, { status: 'compressed', removed: 6 });
   await t.rejects(run(client, session, '/compress here many'), { code: 'USAGE', fix: /here \[N\] \| --keep N \| focus/ });
 });
 
@@ -193,27 +231,40 @@ t.test('slash.6 /fast takes auto and cold, switches over without a word, and ref
   using client = await connect(worker);
   const session = await client.create();
   await t.rejects(run(client, session, '/fast sometimes'), { code: 'USAGE', fix: '/fast [auto | cold | on | off | status]' });
-  for (const [line, said] of [
-    ['/fast auto', 'Fast: auto'],
-    ['/fast cold', 'Fast: cold'],
-    ['/fast off', 'Fast: off'],
-    ['/fast', 'Fast: on'],
+  for (const [line, said, tier] of [
+    ['/fast auto', 'Fast: auto', 'auto'],
+    ['/fast cold', 'Fast: cold', 'cold'],
+    ['/fast', 'Fast: off', 'normal'],
+    ['/fast', 'Fast: on', 'fast'],
+    ['/fast off', 'Fast: off', 'normal'],
+    ['/fast on', 'Fast: on', 'fast'],
   ] as const) {
-    const done = await runOrCode(client, session, line);
-    if (isServed(done)) t.match(done, { kind: 'text', text: said }, line);
-    else t.equal(done.code, 'METHOD_NOT_FOUND', line);
+    t.match(await run(client, session, line), { kind: 'text', text: said }, line);
+    t.match(await run(client, session, '/fast status'), { text: said });
+    t.equal((await client.link.call(sessionResume, { session_id: session })).info.service_tier, tier, line);
   }
 });
 
-t.test('slash.7 /model takes --provider, --reasoning and a scope', async (t) => {
+t.test('slash.7 /model takes --provider, --global, --session and --reasoning', async (t) => {
   using client = await connect(worker);
   const session = await client.create();
-  for (const line of ['/model rehearsal --provider demo --session', '/model demo:rehearsal --reasoning low', '/model rehearsal --global']) {
-    const done = await runOrCode(client, session, line);
-    if (isServed(done)) t.match(done, { kind: 'text', text: /^Model: .*rehearsal/ }, line);
-    else t.equal(done.code, 'METHOD_NOT_FOUND', line);
-  }
-  await t.rejects(run(client, session, '/reasoning enormous'), { code: 'USAGE' });
+  const info = async (session_id: string) => (await client.link.call(sessionResume, { session_id })).info;
+  t.match(await run(client, session, '/model rehearsal --provider demo --session --reasoning low'), {
+    kind: 'text',
+    text: /^Model: rehearsal, reasoning low, for this conversation/,
+    data: { scope: 'session', info: { provider: 'demo', model: 'rehearsal', reasoning_effort: 'low' } },
+  });
+  t.match(await info(await client.create()), { reasoning_effort: null }, 'no other conversation has it');
+  t.match(await run(client, session, '/model demo:rehearsal --global --reasoning high'), {
+    text: /^Model: rehearsal, reasoning high, for every new conversation/,
+    data: { scope: 'global' },
+  });
+  t.match(await info(session), { model: 'rehearsal', reasoning_effort: 'high' });
+  t.match(await info(await client.create()), { model: 'rehearsal', reasoning_effort: 'high' });
+  t.match(readFileSync(home.config, 'utf8'), /default: rehearsal/);
+  await t.rejects(run(client, session, '/model x --provider nobody'), { code: 'UNKNOWN_MODEL', message: /nobody/ });
+  await t.rejects(run(client, session, '/model rehearsal --reasoning enormous'), { code: 'MODEL_SWITCH_ERR_BAD_REASONING' });
+  await t.rejects(run(client, session, '/model rehearsal --for-ever'), { code: 'BAD_REQUEST', message: /--for-ever/ });
 });
 
 t.test('slash.8 /login says that no account portal is configured', async (t) => {
@@ -221,11 +272,22 @@ t.test('slash.8 /login says that no account portal is configured', async (t) => 
   await t.rejects(run(client, await client.create(), '/login'), { code: 'PORTAL_UNAVAILABLE', fix: /provider/ });
 });
 
-t.test('slash.9 /context shows a table of categories and the context files', async (t) => {
+t.test('slash.9 /context shows a table of categories, and each context file with its size and what it costs', async (t) => {
   using client = await connect(worker);
-  const done = await runOrCode(client, await client.create(), '/context');
-  if (isServed(done)) t.match(done.text, /tokens[\s\S]*ontext files/);
-  else t.equal(done.code, 'METHOD_NOT_FOUND');
+  const cwd = t.testdir({ '.git': {}, 'AGENTS.md': '# Rules\nBe kind to the cat.\n' });
+  const session_id = await client.create({ source: 'cli', cwd });
+  await client.turn(session_id, 'say: 3 words');
+  const { text, data } = await run(client, session_id, '/context');
+  t.match(text, /^rehearsal: [\d ]+ tokens\n/);
+  t.match(text, / Tools \(\d+\) +[\d ]+ +\d+ %\n/);
+  t.match(text, / Messages \(2\) +\d+ +\d+ %\n/);
+  t.match(text, /\nContext files\n[^]*AGENTS\.md +\d+ characters +\d+ tokens +loaded/);
+  const { categories, context_files } = data as ResultOf<typeof contextBreakdown>;
+  t.ok(categories.some(({ id, tokens }) => id === 'context_files' && tokens > 0));
+  t.match(
+    context_files.find(({ path }) => path === join(cwd, 'AGENTS.md')),
+    { status: 'loaded', est_tokens: Number },
+  );
 });
 
 t.test('slash.10 /blueprint lists, asks one question after the other, and makes one job; /bp is the same', async (t) => {
@@ -246,7 +308,7 @@ t.test('slash.10 /blueprint lists, asks one question after the other, and makes 
   await t.rejects(run(client, session, '/bp reminder colour=red'), { code: 'USAGE', fix: /what \[when\]/ });
 });
 
-t.test('slash.11 /reload-mcp asks first, since the cache starts anew, and reloads on `now`', async (t) => {
+t.test('slash.11 /reload-mcp asks first, since the cache starts anew', async (t) => {
   using client = await connect(worker);
   const session = await client.create();
   t.match(await run(client, session, '/reload-mcp'), {
@@ -254,9 +316,41 @@ t.test('slash.11 /reload-mcp asks first, since the cache starts anew, and reload
     text: /cache/,
     choices: [{ line: '/reload-mcp now' }, { line: '' }],
   });
-  const done = await runOrCode(client, session, '/reload-mcp now');
-  if (isServed(done)) t.match(done.text, /MCP server/);
-  else t.equal(done.code, 'METHOD_NOT_FOUND');
+  t.match(await run(client, session, '/reload-mcp now'), { kind: 'text', text: 'No MCP server is configured.' });
+});
+
+t.test('slash.11 /reload-mcp reads the servers afresh and probes again what had failed; a conversation gets the tools', async (t) => {
+  const dir = t.testdir({});
+  const late = join(dir, 'late.ts');
+  using own = testHome();
+  const configure = (servers: object) => void own.write('config.yaml', JSON.stringify({ mcp_servers: servers }));
+  configure({ steady: node(fixture('printsGarbage')), late: node(late) });
+  await using broker = await startWorker(own, 'mcp');
+  await using agent = await startWorker(own, 'agent', { demo: true });
+  using client = await connect(agent);
+  const session_id = await client.create();
+  const offered = async () =>
+    (await client.link.call(toolsList, { session_id })).toolsets
+      .flatMap(({ tools }) => tools.map(({ name }) => name))
+      .filter((name) => name.startsWith('mcp__'));
+  t.same(await offered(), ['mcp__steady__hi'], 'the other one cannot start');
+  t.match(await run(client, session_id, '/reload-mcp now'), {
+    text: /^2 MCP servers, 1 tool\.\nlate does not answer: /,
+    data: { added: [], removed: [], failed: [{ name: 'late' }] },
+  });
+  writeFileSync(late, `import ${JSON.stringify(fixture('printsGarbage'))};\n`);
+  t.match(await run(client, session_id, '/reload-mcp now'), {
+    text: '2 MCP servers, 2 tools.\n+ mcp__late__hi',
+    data: { failed: [] },
+  });
+  t.same((await offered()).toSorted(), ['mcp__late__hi', 'mcp__steady__hi']);
+  configure({ late: node(late) });
+  t.equal((await run(client, session_id, '/reload-mcp now')).text, '1 MCP server, 1 tool.\n- mcp__steady__hi');
+  configure({});
+  t.equal((await run(client, session_id, '/reload-mcp now')).text, 'No MCP server is configured.\n- mcp__late__hi');
+  configure({ late: node(late) });
+  await broker.kill('SIGKILL');
+  await t.rejects(run(client, session_id, '/reload-mcp now'), { code: 'PEER_UNREACHABLE', message: /mcp/, fix: /agent start mcp/ });
 });
 
 t.test('rpc.13 command.dispatch runs a built-in slash command by name, alias and beginning; others name the nearest', async (t) => {
