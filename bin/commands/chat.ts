@@ -95,7 +95,7 @@ async function converse(
   return await runRepl(host, {
     ...conversationOptions(input),
     ...(seed ? { seed: { text: seed.text, attachments: seed.images } } : {}),
-    tuiAsked: hasFlag(input, 'tui'),
+    interface: hasFlag(input, 'tui') ? 'tui' : hasFlag(input, 'cli') ? 'cli' : undefined,
     history: chatHistory(home.profile(input.profile)),
     serviceStatus,
   });

@@ -28,8 +28,8 @@ export interface ReplOptions {
   fresh?: NewSession | undefined;
   /** The first prompt, sent by itself. */
   seed?: { text: string; attachments: string[] } | undefined;
-  /** `--tui` was asked for. */
-  tuiAsked?: boolean;
+  /** What the command line says; absent = `display.interface`. */
+  interface?: 'cli' | 'tui' | undefined;
   /** Earlier prompts, oldest first, and where a new one goes. */
   history: { load(): string[]; add(text: string): void };
   /** The service in a few lines, for /status. */
@@ -49,7 +49,7 @@ export async function runRepl(host: ConversationHost, options: ReplOptions): Pro
   screen.status(undefined);
   const repl = new Repl(open, screen, { ...options, settings });
   repl.greet();
-  if (options.tuiAsked || settings.interface === 'tui')
+  if ((options.interface ?? settings.interface) === 'tui')
     repl.tell('The full-screen interface is not part of this release yet; this is the classic one.');
   if (snapshot) {
     repl.host.view.recall(snapshot);

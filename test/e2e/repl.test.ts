@@ -184,30 +184,6 @@ t.test('a conversation in a terminal', async (t) => {
     await second.shows('EXIT:0');
   });
 
-  await t.test('cfg.2 display.vim_mode: vi keys in the composer from the start', async (t) => {
-    t.equal((await service.agent('config', 'set', 'display.vim_mode', 'true')).code, 0);
-    await using vi = await chat(service);
-    await vi.shows('INSERT');
-    await vi.type('one two three');
-    await vi.press('Escape');
-    await vi.shows('NORMAL');
-    await vi.type('0dwx$p');
-    await vi.shows(/wo threet\s*$/);
-    await vi.type('ccsay: 1 word');
-    await vi.press('Enter');
-    t.match(await vi.shows('alpha'), /› say: 1 word/);
-    t.equal((await service.agent('config', 'set', 'display.vim_mode', 'false')).code, 0);
-  });
-
-  await t.test('cfg.1 display.interface: tui falls back to the classic chat with one notice; cli says nothing', async (t) => {
-    t.equal((await service.agent('config', 'set', 'display.interface', 'tui')).code, 0);
-    await using full = await chat(service);
-    await full.shows(/full-screen interface is not part of this release[\s\S]*›\s*$/);
-    t.equal((await service.agent('config', 'set', 'display.interface', 'cli')).code, 0);
-    await using classic = await chat(service, ['--cli']);
-    t.notMatch(await classic.shows(/›\s*$/), /full-screen/);
-  });
-
   await t.test('a narrow terminal with wide characters and emoji keeps the cursor in its place', async (t) => {
     await using narrow = await chat(service, [], { columns: 30 });
     await narrow.shows(/›\s*$/);

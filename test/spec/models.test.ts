@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '../../base/log.ts';
@@ -303,19 +303,23 @@ t.test('err.8 at_capacity, admission_closed and rate_limited are waited out with
   }
 });
 
-for (const { row, what, status, model } of [
-  { row: 'err.9', what: 'a request on the wrong inference host (400)', status: 400, model: 'astray' },
-  { row: 'err.10', what: 'a dark free tier (403)', status: 403, model: 'in-the-dark' },
-]) {
-  t.test(`${row} ${what} abandons that way for the process, without a second try`, async (t) => {
-    using s = await stage(`model: { default: ${model}, provider: portal }\nfallback_providers: ["claude:claude-sonnet-4-5"]`);
-    openai.answer({ status });
-    const session_id = await s.client.create();
-    t.match((await s.client.turn(session_id, 'one')).complete, { status: 'complete', text: 'ok' });
-    t.match((await s.client.turn(session_id, 'two')).complete, { status: 'complete' });
-    t.same([openai.requests.length, claude.requests.length], [1, 2]);
-  });
+/** The status that the host answers the first of two turns with. */
+async function abandoned(t: Test, { status, model }: { status: number; model: string }): Promise<void> {
+  using s = await stage(`model: { default: ${model}, provider: portal }\nfallback_providers: ["claude:claude-sonnet-4-5"]`);
+  openai.answer({ status });
+  const session_id = await s.client.create();
+  t.match((await s.client.turn(session_id, 'one')).complete, { status: 'complete', text: 'ok' });
+  t.match((await s.client.turn(session_id, 'two')).complete, { status: 'complete' });
+  t.same([openai.requests.length, claude.requests.length], [1, 2]);
 }
+
+t.test('err.9 a request on the wrong inference host (400) abandons that way for the process, without a second try', (t) =>
+  abandoned(t, { status: 400, model: 'astray' }),
+);
+
+t.test('err.10 a dark free tier (403) abandons that way for the process, without a second try', (t) =>
+  abandoned(t, { status: 403, model: 'in-the-dark' }),
+);
 
 t.test('err.11 x-portal-model-switch moves the session with the next call, and the default that still names portal/welcome', async (t) => {
   using s = await stage('model: { default: portal/welcome, provider: portal }');

