@@ -344,7 +344,7 @@ async function stats(input: Input): Promise<number> {
   else {
     const sources = Object.entries(found.by_source).map(([name, count]) => `${name} ${count}`);
     print(
-      `${found.total} conversations (${found.archived} archived, ${found.hidden} hidden), ${found.messages} messages, ${bytesForPeople(found.bytes)}`,
+      `${found.total} conversation${found.total === 1 ? '' : 's'} (${found.archived} archived, ${found.hidden} hidden), ${found.messages} message${found.messages === 1 ? '' : 's'}, ${bytesForPeople(found.bytes)}`,
     );
     if (sources.length) print(`from ${sources.join(', ')}`);
     if (found.indexed !== undefined) print(`${found.indexed} messages in the search index`);

@@ -93,7 +93,14 @@ export function chosenModel(
   const wanted = { provider: provider ?? parsed.provider ?? (model && listedBy(desk, model)), model };
   const resolution = desk.resolveAs(wanted);
   const facts = factsOf(resolution);
-  if (resolution.kind !== 'none' && (wanted.provider === undefined || wanted.provider === facts.provider)) {
+  const ofThat = wanted.provider === undefined || wanted.provider === facts.provider;
+  // The rehearsal stands in for every name; taken for a choice it would be kept when a provider is there.
+  if (ofThat && facts.scripted && model !== undefined && model !== facts.model) {
+    throw new AgentError('UNKNOWN_MODEL', `${name} cannot be used: only the scripted ${facts.model} answers here`, {
+      fix: '`agent model list --all` shows what each provider needs',
+    });
+  }
+  if (ofThat && resolution.kind !== 'none') {
     // A bare name that its provider does not list is a slip; with the provider before it, it is meant.
     const slip = resolution.kind === 'endpoint' && wanted.provider === undefined && isUnlisted(desk, resolution.settings);
     if (!slip) return { provider: facts.provider, model: facts.model };

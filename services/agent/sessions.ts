@@ -47,7 +47,7 @@ export function requireSession(store: Store, name: string): SessionRecord {
   const session = store.findSession(name);
   if (!session)
     throw new AgentError('UNKNOWN_SESSION', `there is no session "${name}"`, {
-      fix: '`agent sessions list` shows them; a new one is made by session.create',
+      fix: '`agent sessions list` shows them',
     });
   return session;
 }

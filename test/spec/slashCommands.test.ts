@@ -262,6 +262,11 @@ t.test('slash.7 /model takes --provider, --global, --session and --reasoning', a
   t.match(await info(session), { model: 'rehearsal', reasoning_effort: 'high' });
   t.match(await info(await client.create()), { model: 'rehearsal', reasoning_effort: 'high' });
   t.match(readFileSync(home.config, 'utf8'), /default: rehearsal/);
+  await t.rejects(run(client, session, '/model gpt-5'), {
+    code: 'UNKNOWN_MODEL',
+    message: /only the scripted rehearsal/,
+    fix: /list --all/,
+  });
   await t.rejects(run(client, session, '/model x --provider nobody'), { code: 'UNKNOWN_MODEL', message: /nobody/ });
   await t.rejects(run(client, session, '/model rehearsal --reasoning enormous'), { code: 'MODEL_SWITCH_ERR_BAD_REASONING' });
   await t.rejects(run(client, session, '/model rehearsal --for-ever'), { code: 'BAD_REQUEST', message: /--for-ever/ });
