@@ -86,8 +86,7 @@ const refused: Record<string, string> = {
   'process.stop': 'UNKNOWN_PROCESS',
 };
 
-const requiredOf = (schema: z.ZodType): string[] =>
-  (z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).required as string[] | undefined) ?? [];
+const requiredOf = (schema: z.ZodType): string[] => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).required ?? [];
 
 t.test(
   'rpc.1 gateway.ready comes first, with protocol, version, epoch and heartbeat_ms; each answer bears the id of its call',
