@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3';
 import t from 'tap';
 import { deferred, type Deferred } from '../../base/time.ts';
 import * as gateway from '../../ipc/contracts/gateway.ts';
@@ -53,6 +54,16 @@ function outboxStates(home: TestHome): string[] {
   }
 }
 
+/** As if it had been stored more than a day ago; the gateway is not running. */
+function makeOlder(home: TestHome, id: number): void {
+  const db = new Database(home.gatewayDb);
+  try {
+    db.prepare('UPDATE outbox SET expires_at = ? WHERE id = ?').run(Date.now() - 1, id);
+  } finally {
+    db.close();
+  }
+}
+
 t.test('a line in the room is answered in the room, a private one in private', beside(), async (t) => {
   await using irc = await startNgircd();
   using home = ircHome(irc);
@@ -70,7 +81,7 @@ t.test('a line in the room is answered in the room, a private one in private', b
   t.equal(worker.child.exitCode, null);
 });
 
-t.test('with the gateway killed by SIGKILL between receipt and answer, the answer still arrives, once', beside(), async (t) => {
+t.test('lesson 35: with the gateway killed by SIGKILL between receipt and answer, the answer still arrives, once', beside(), async (t) => {
   await using irc = await startNgircd();
   using home = ircHome(irc);
   const slow = deferred<string>();
@@ -110,7 +121,7 @@ t.test('messages for a chat survive a kill of the gateway and a restart of the s
   t.equal(second.child.exitCode, null);
 });
 
-t.test('killed while a line is on its way, it is sent once more and says so, and never a third time', beside(), async (t) => {
+t.test('lesson 36: killed while a line is on its way, it is sent once more and says so, and never a third time', beside(), async (t) => {
   await using irc = await startNgircd();
   using home = ircHome(irc);
   await using agent = await fakeAgent(home, ({ text }) => `${text} heard`);
@@ -137,6 +148,65 @@ t.test('killed while a line is on its way, it is sent once more and says so, and
   t.equal(agent.turns.length, 1);
   t.equal(third.child.exitCode, null);
 });
+
+t.test('lesson 36: a message past its time is never sent, a known key never twice, whatever is killed', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  await using agent = await fakeAgent(home, ({ text }) => `${text} heard`);
+  const first = await startGateway(home);
+  await irc.kill();
+  await until('the loss is seen', async () => (await ircState(first)).state === 'retrying');
+  const stale = await enqueue(first, 'irc:#room', 'stale');
+  await enqueue(first, 'irc:#room', 'fresh');
+  await first[Symbol.asyncDispose]();
+  makeOlder(home, stale);
+  await irc.start();
+  const alice = await irc.join('alice', '#room');
+  const second = await startGateway(home);
+  t.strictSame(await saidUntil(alice, '#room', 'fresh'), ['fresh']);
+  {
+    using link = await second.dial();
+    t.match(await link.call(gateway.deliveryStatus, { delivery_id: stale }), { status: 'expired', tries: 0, error: /within a day/ });
+  }
+  await until('its arrival is on record', () => outboxStates(home).includes('delivered'));
+  for (const text of ['stale', 'fresh']) await enqueue(second, 'irc:#room', text);
+  await second[Symbol.asyncDispose]();
+  await using third = await startGateway(home);
+  alice.say('#room', 'marker');
+  t.strictSame(await saidUntil(alice, '#room', 'marker heard'), ['fresh', 'marker heard']);
+  await until('the answer is on record', () => outboxStates(home).filter((state) => state === 'delivered').length === 2);
+  t.strictSame(outboxStates(home).toSorted(), ['delivered', 'delivered', 'expired']);
+  t.equal(agent.turns.length, 1);
+  t.equal(third.child.exitCode, null);
+});
+
+t.test(
+  'lesson 37: what waits for a channel is not tried before it is ready, and goes without a restart of the gateway',
+  beside(),
+  async (t) => {
+    await using irc = await startNgircd();
+    await irc.kill();
+    using home = ircHome(irc);
+    await using agent = await fakeAgent(home, () => 'ok');
+    await using worker = await startWorker(home, 'gateway');
+    await until('the server is missed', async () => (await ircState(worker)).state === 'retrying');
+    using link = await worker.dial();
+    const statusOf = (delivery_id: number, wait_ms = 0) => link.call(gateway.deliveryStatus, { delivery_id, wait_ms });
+    const early = await enqueue(worker, 'irc:#room', 'early');
+    t.match(await statusOf(early, 100), { status: 'pending', tries: 0, error: null });
+    await irc.start();
+    const alice = await irc.join('alice', '#room');
+    t.match(await statusOf(early, 20_000), { status: 'delivered', tries: 1 });
+    await irc.kill();
+    await until('the loss is seen', async () => (await ircState(worker)).state === 'retrying');
+    const late = await enqueue(worker, 'irc:#room', 'late');
+    await irc.start();
+    const again = await irc.join('alice', '#room');
+    t.match(await statusOf(late, 20_000), { status: 'delivered', tries: 1 });
+    t.strictSame([await saidUntil(alice, '#room', 'early'), await saidUntil(again, '#room', 'late')], [['early'], ['late']]);
+    t.equal(worker.child.exitCode, null);
+  },
+);
 
 t.test('a long answer comes in lines that the protocol carries whole', beside(), async (t) => {
   await using irc = await startNgircd();
@@ -268,7 +338,7 @@ t.test('a taken nick, a kick and a wrong password are lived with or named', besi
   t.equal(refused.child.exitCode, null, 'the gateway itself goes on');
 });
 
-t.test('what cannot be delivered says why, and does not hold up what can', beside(), async (t) => {
+t.test('lesson 37: what cannot be delivered says why, and does not hold up what can', beside(), async (t) => {
   await using irc = await startNgircd();
   using home = ircHome(irc);
   await using agent = await fakeAgent(home, () => 'ok');

@@ -194,3 +194,46 @@ t.test('a turn over the threshold compresses by itself and keeps the request it 
   );
   t.notOk(sent(provider).some((text) => text.startsWith('ask 2')));
 });
+
+t.test('a provider that finds the prompt too long in the middle of a turn: the turn makes room, asks again and is completed', async (t) => {
+  const parts = await start(t, 'compression: { threshold: 0.9, target_ratio: 0.05, protect_last: 2, protect_first: 1 }\n');
+  const { provider, client } = parts;
+  const session_id = await client.create();
+  const long = 'lorem ipsum '.repeat(1_200);
+  for (let n = 1; n <= 3; n++) {
+    provider.answer({ text: `answer ${n}` });
+    await client.turn(session_id, `ask ${n} ${long}`);
+  }
+  const asked = provider.requests.length;
+  const message = "This model's maximum context length is 8192 tokens. However, your messages resulted in 11034 tokens.";
+  provider.answer(
+    { text: 'A look at the plan.', toolCalls: [{ name: 'todo', args: '{}' }] },
+    { status: 400, body: { error: { message, type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' } } },
+    { text: '## Done\nthree asked' },
+    { text: 'after all' },
+  );
+  const { complete, events } = await client.turn(session_id, 'ask 4');
+  t.match(complete, { status: 'complete', text: 'after all', error: null });
+  t.equal(provider.requests.length - asked, 4, 'call, refusal, summary, answer: nothing is asked twice');
+  t.same(
+    events
+      .filter(({ type, payload }) => type === 'tool.complete' || payload.kind === 'compacting')
+      .map(({ type, payload }) => payload.phase ?? type),
+    ['tool.complete', 'start', 'end'],
+  );
+  const [refused, , last] = provider.requests.slice(-3).map(({ body }) => body.messages);
+  t.ok(JSON.stringify(last).length < JSON.stringify(refused).length);
+  t.match(
+    last!.slice(-3).map(({ role, content }) => [role, String(content)]),
+    [
+      ['user', 'ask 4'],
+      ['assistant', 'A look at the plan.'],
+      ['tool', /./],
+    ],
+    'the request that is worked on, and what its tool said, are word for word',
+  );
+  t.ok(last!.some(({ content }) => /^\[Summary.*three asked/s.test(String(content))));
+  t.notOk(last!.some(({ content }) => String(content).startsWith('ask 2')));
+  provider.answer({ text: 'five' });
+  t.match((await client.turn(session_id, 'ask 5')).complete, { status: 'complete', text: 'five' }, 'the conversation goes on');
+});

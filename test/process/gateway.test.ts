@@ -104,7 +104,7 @@ t.test('a second gateway on the same home is refused and names the first', besid
   t.equal(first.child.exitCode, null);
 });
 
-t.test('killed between receipt and answer, the next gateway brings the answer, once', beside(), async (t) => {
+t.test('lesson 35: killed between receipt and answer, the next gateway brings the answer, once', beside(), async (t) => {
   const { home, send, start } = await withRoute();
   using _ = home;
   const answer = deferred<string>();
@@ -141,6 +141,38 @@ t.test('a stop in the middle of a turn leaves the message to the next gateway', 
   t.strictSame({ turns: agent.turns.length, outbox: outbox(home) }, { turns: 1, outbox: ['good day'] });
   t.equal(second.child.exitCode, null);
 });
+
+t.test(
+  'lesson 35: what comes while the gateway drains is stored before it is acknowledged, and answered afterwards',
+  beside(),
+  async (t) => {
+    const { home, send, start } = await withRoute();
+    using _ = home;
+    const answer = deferred<string>();
+    await using agent = await fakeAgent(home, ({ text }) => (text === 'slow' ? answer.promise : `${text} heard`));
+    const first = await start();
+    t.equal(await send('slow'), 202);
+    await until('the turn runs', () => agent.turns.length === 1);
+    {
+      using link = await first.dial();
+      await link.call(stop, { deadline_ms: 60_000 });
+    }
+    await until('it drains', () => stateFile(home)?.gateway_state === 'draining');
+    t.equal(await send('late'), 202);
+    t.match(rows(home, 'SELECT text, state FROM inbox ORDER BY id'), [
+      { text: 'slow', state: 'submitted' },
+      { text: 'late', state: 'received' },
+    ]);
+    t.equal(agent.turns.length, 1, 'no turn begins in a worker that leaves');
+    await first[Symbol.asyncDispose]();
+    await using second = await start();
+    answer.resolve('slow heard');
+    await until('both answers are in the outbox', () => outbox(home).length > 1);
+    t.strictSame(outbox(home).toSorted(), ['late heard', 'slow heard']);
+    t.strictSame(agent.turns.map(({ text }) => text).toSorted(), ['late', 'slow']);
+    t.equal(second.child.exitCode, null);
+  },
+);
 
 t.test('a message that comes while no agent worker runs is answered when one does', beside(), async (t) => {
   const { home, send, start } = await withRoute();
@@ -181,7 +213,7 @@ t.test('a turn that fails is answered with one sentence, never with silence or a
   t.equal(worker.child.exitCode, null);
 });
 
-t.test('a delivery is stored once per key, reported, and survives a kill', beside(), async (t) => {
+t.test('lesson 36: a delivery is stored once per key, reported, and survives a kill', beside(), async (t) => {
   using home = testHome({ 'config.yaml': `platforms:\n  ${deadIrc}\n` });
   const first = await startWorker(home, 'gateway');
   const enqueue = async (worker: TestWorker) => {

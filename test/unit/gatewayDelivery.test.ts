@@ -67,7 +67,7 @@ t.test('messages of a chat arrive in order, each part once, however often they a
   await delivery.close();
 });
 
-t.test('how a send ends decides what follows', async (t) => {
+t.test('lesson 37: how a send ends decides what follows', async (t) => {
   const lost = new SendError('uncertain', 'connection lost');
   const full = new SendError('transient', 'not now', { retryAfterMs: 1 });
   const table = [
@@ -114,7 +114,7 @@ t.test('how a send ends decides what follows', async (t) => {
   }
 });
 
-t.test('a message that cannot be sent waits for its chat and goes as soon as it is ready', async (t) => {
+t.test('lesson 37: a message that cannot be sent waits for its chat and goes as soon as it is ready', async (t) => {
   const { store } = openStore(t);
   const platform = chatPlatform();
   platform.ready = false;
@@ -128,7 +128,7 @@ t.test('a message that cannot be sent waits for its chat and goes as soon as it 
   await delivery.close();
 });
 
-t.test('what was being sent when the process died is sent once more from where it was, with a mark', async (t) => {
+t.test('lesson 36: what was being sent when the process died is sent once more from where it was, with a mark', async (t) => {
   const { store, reopen } = openStore(t);
   const row = put(store, '#a', 'one|two|three');
   store.outbox.markSending(row.id);
@@ -149,7 +149,7 @@ async function until(delivery: ReturnType<typeof createDelivery>, id: number): P
   return delivery.settled(id, 0);
 }
 
-t.test('a message older than a day is given up, and a closed one is forgotten after a week', async (t) => {
+t.test('lesson 36: a message older than a day is given up, and a closed one is forgotten after a week', async (t) => {
   const { store } = openStore(t);
   const row = put(store, '#a', 'one');
   t.strictSame(store.outbox.expire(Date.now() + DAY_MS - 1_000), []);
