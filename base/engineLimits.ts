@@ -77,6 +77,8 @@ export const engineLimits = {
     imageMaxBytes: 20 * MiB,
     /** Messages at the end of a prompt that carry a cache mark, beside the system prompt (reference, Prompt caching). */
     cacheMarksMax: 3,
+    /** Models of provider packages kept from turn to turn, for one model, its key pool and its fallbacks (about 100 KB each). */
+    connectionsMax: 16,
     /** An error's own words, of a provider that answers with a page. */
     errorTextMaxChars: 500,
   },

@@ -7,6 +7,7 @@ import { isAgentError, type AgentError, type ErrorCode } from '../../base/errors
 import { limits } from '../../base/limits.ts';
 import { abortReason, sleep } from '../../base/time.ts';
 import type { Model, ModelChunk, ModelRequest } from '../ports.ts';
+import { Connections } from './connections.ts';
 import { CredentialPool, type PoolStrategy } from './credentials.ts';
 import { loadAdapter } from './endpoint.ts';
 import { guessVision, noFacts, type ModelFacts } from './facts.ts';
@@ -26,6 +27,7 @@ export interface ChainParts {
   /** Shared by all turns of the worker. */
   pool?: CredentialPool;
   abandoned?: AbandonedRoutes;
+  connections?: Connections;
   strategyOf?(provider: string): PoolStrategy | undefined;
   facts?: FactsDesk;
   welcomeHosts?: WelcomeHosts;
@@ -68,6 +70,7 @@ class Chain {
   readonly #parts: ChainParts;
   readonly #pool: CredentialPool;
   readonly #abandoned: AbandonedRoutes;
+  readonly #connections: Connections;
   readonly #originals = new Map<string, AssistantContent>();
   #routes: EndpointSettings[];
   #at = 0;
@@ -77,6 +80,7 @@ class Chain {
     this.#parts = parts;
     this.#pool = parts.pool ?? new CredentialPool();
     this.#abandoned = parts.abandoned ?? new AbandonedRoutes();
+    this.#connections = parts.connections ?? new Connections();
     this.#routes = [...parts.routes];
   }
 
@@ -182,6 +186,7 @@ class Chain {
     try {
       const chunks = streamOnce({
         adapter: await loadAdapter(settings.kind),
+        connections: this.#connections,
         settings,
         key: this.#key,
         request,

@@ -25,8 +25,8 @@ export interface PromptParts {
 export async function promptOf({ system, messages, vision, cacheMark, originals }: PromptParts): Promise<Prompt> {
   const prompt: Prompt = system ? [{ role: 'system', content: system }] : [];
   for (const message of messages) {
-    const converted = message.role === 'user' ? await userMessage(message, vision) : plainMessage(message, originals);
-    if (converted) prompt.push(converted);
+    const told = message.role === 'user' && message.files?.length ? await withFiles(message, vision) : plainMessage(message, originals);
+    if (told) prompt.push(told);
   }
   if (cacheMark) mark(prompt, cacheMark);
   return prompt;
@@ -44,9 +44,24 @@ function mark(prompt: Prompt, providerOptions: ProviderOptions): void {
 const SUMMARY_START = '[Summary of the earlier conversation, made by the service; nobody said this.]';
 const SUMMARY_END = '[End of the summary. The conversation goes on below.]';
 
+/** Kept beside each message: the beginning of a long conversation is the same at every call. Nobody writes into them. */
+const converted = new WeakMap<ModelMessage, Message | null>();
+
 /** An answer without text and calls (cut before its first word) is left out: providers refuse it. */
-function plainMessage(message: Exclude<ModelMessage, { role: 'user' }>, originals: PromptParts['originals']): Message | undefined {
+function plainMessage(message: ModelMessage, originals: PromptParts['originals']): Message | undefined {
+  if (originals.size > 0 && message.role === 'assistant' && message.toolCalls[0]) {
+    const original = originals.get(message.toolCalls[0].id);
+    if (original && isOf(original, message)) return { role: 'assistant', content: original };
+  }
+  let plain = converted.get(message);
+  if (plain === undefined) converted.set(message, (plain = convert(message) ?? null));
+  return plain ?? undefined;
+}
+
+function convert(message: ModelMessage): Message | undefined {
   switch (message.role) {
+    case 'user':
+      return { role: 'user', content: message.content ? [{ type: 'text', text: message.content }] : [] };
     case 'summary':
       return { role: 'user', content: [{ type: 'text', text: `${SUMMARY_START}\n${message.content}\n${SUMMARY_END}` }] };
     case 'tool': {
@@ -54,8 +69,6 @@ function plainMessage(message: Exclude<ModelMessage, { role: 'user' }>, original
       return { role: 'tool', content: [{ type: 'tool-result', toolCallId: message.toolCallId, toolName: message.toolName, output }] };
     }
     case 'assistant': {
-      const original = message.toolCalls[0] && originals.get(message.toolCalls[0].id);
-      if (original && isOf(original, message)) return { role: 'assistant', content: original };
       const content: AssistantContent = message.content ? [{ type: 'text', text: message.content }] : [];
       for (const { id, name, args } of message.toolCalls) {
         content.push({ type: 'tool-call', toolCallId: id, toolName: name, input: inputOf(args) });
@@ -77,7 +90,7 @@ function isOf(original: AssistantContent, { content, toolCalls }: Extract<ModelM
 /** Providers take nothing but an object; what was none stays readable for the model that wrote it. */
 export const inputOf = (args: unknown): unknown => (typeof args === 'object' && args !== null ? args : { unreadable: String(args) });
 
-async function userMessage({ content, files = [] }: Extract<ModelMessage, { role: 'user' }>, vision: boolean): Promise<Message> {
+async function withFiles({ content, files = [] }: Extract<ModelMessage, { role: 'user' }>, vision: boolean): Promise<Message> {
   const parts = await Promise.all(files.map((file) => filePart(file, vision)));
   const named = parts.filter((part) => typeof part === 'string');
   const text = [content, ...named].filter(Boolean).join('\n');

@@ -6,6 +6,7 @@ import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { abortReason } from '../../base/time.ts';
 import type { ModelChunk, ModelRequest, StopReason, ToolCall, Usage } from '../ports.ts';
+import type { Connections } from './connections.ts';
 import type { Adapter, CallOptions, Prompt, StreamPart } from './endpoint.ts';
 import type { Price } from './facts.ts';
 import type { Credential, EndpointSettings } from './kinds.ts';
@@ -15,6 +16,7 @@ import { readArguments } from './toolArgs.ts';
 
 export interface Try {
   adapter: Adapter;
+  connections: Connections;
   settings: EndpointSettings;
   key: Credential | undefined;
   request: ModelRequest;
@@ -68,13 +70,9 @@ export async function* streamOnce(attempt: Try): AsyncGenerator<ModelChunk> {
 }
 
 /** The request leaves: everything before it is ours, everything after it the provider's. */
-async function open({ adapter, settings, key, request, vision, originals }: Try, signal: AbortSignal) {
+async function open({ adapter, connections, settings, key, request, vision, originals }: Try, signal: AbortSignal) {
   const prompt: Prompt = await promptOf({ ...request, vision, cacheMark: adapter.cacheMark, originals });
-  const send: typeof fetch = (input, init) => {
-    request.onSent?.();
-    return fetch(input, init);
-  };
-  const model = adapter.languageModel({ settings, apiKey: key?.value, fetch: send });
+  const model = connections.open(adapter, settings, key?.value);
   const effort = clampLevel(request.reasoningEffort, levelsOf(settings.kind, settings.model));
   const options: CallOptions = {
     prompt,
@@ -83,6 +81,7 @@ async function open({ adapter, settings, key, request, vision, originals }: Try,
     ...(request.tools.length > 0 ? { tools: toolsOf(request.tools)!, toolChoice: { type: 'auto' } } : {}),
     ...(effort ? { reasoning: effort } : {}),
   };
+  request.onSent?.();
   return model.doStream(options);
 }
 

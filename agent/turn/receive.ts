@@ -58,14 +58,17 @@ export async function receive(parts: TurnParts, messages: ModelMessage[]): Promi
 /** Leaves the stream as soon as the signal aborts, whether or not the source notices. */
 async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const iterator = source[Symbol.asyncIterator]();
-  const aborted = Promise.withResolvers<never>();
-  aborted.promise.catch(() => {});
-  const onAbort = () => aborted.reject(abortReason(signal));
+  let leave: (reason: unknown) => void = () => {};
+  const onAbort = () => leave(abortReason(signal));
   signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), aborted.promise]);
+      // Not a race with one promise of the abort: that one would keep a reaction for every token.
+      const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        leave = reject;
+        iterator.next().then(resolve, reject);
+        if (signal.aborted) onAbort();
+      });
       if (next.done) return;
       yield next.value;
     }

@@ -9,8 +9,8 @@ import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import type { Store } from './store.ts';
 
 export interface ContextRecord extends ContextRow {
-  /** Who wrote it, in chats of several people. */
-  author: string | null;
+  /** The message with its writer's name before it, in chats of several people; else the message itself. */
+  named: ModelMessage;
 }
 
 interface Row {
@@ -63,7 +63,9 @@ export class ContextCache {
     );
     const rows = fresh.flatMap((row): ContextRecord[] => {
       const message = toModelMessage(row);
-      return message ? [{ id: row.id, message, asks: row.role === 'user' && row.kind !== 'steer', author: row.author }] : [];
+      if (!message) return [];
+      const named = row.author ? { ...message, content: `${row.author}: ${message.content}` } : message;
+      return [{ id: row.id, message, named, asks: row.role === 'user' && row.kind !== 'steer' }];
     });
     const all = entry.rows.concat(rows);
     // What an open transaction has written may still be taken back.

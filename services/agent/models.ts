@@ -12,6 +12,7 @@ import type { EndpointSettings } from '../../agent/models/kinds.ts';
 import { rehearsalModel, rehearsalName } from '../../agent/models/rehearsal.ts';
 import { clampLevel, levelsOf } from '../../agent/models/reasoning.ts';
 import { noProvider, resolveModel, resolveNamed, usableProviders, type Resolution, type ResolveInput } from '../../agent/models/resolve.ts';
+import { Connections } from '../../agent/models/connections.ts';
 import { AbandonedRoutes } from '../../agent/models/routes.ts';
 import { warmUp } from '../../agent/models/streaming.ts';
 import type { Model } from '../../agent/ports.ts';
@@ -68,6 +69,7 @@ export interface DeskHooks {
 export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): ModelDesk {
   const pool = new CredentialPool();
   const abandoned = new AbandonedRoutes();
+  const connections = new Connections();
   const once = new Map<string, { choice: Omit<ModelChoice, 'id'>; used: boolean }>();
   const catalog = new Catalog({
     file: join(context.home.cache, `models-${context.profile}.json`),
@@ -128,6 +130,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       reasoningEffort,
       pool,
       abandoned,
+      connections,
       strategyOf: (provider) => config.credential_pool_strategies?.[provider],
       facts,
       welcomeHosts,

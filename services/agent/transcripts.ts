@@ -314,9 +314,7 @@ export class Transcripts {
 
   /** As a model reads it. `withAuthors` puts the writer's name before prompts of chats with several people. */
   modelMessages(sessionId: string, { withAuthors }: { withAuthors: boolean }): ModelMessage[] {
-    return this.#context
-      .rows(sessionId)
-      .map(({ message, author }) => (withAuthors && author ? { ...message, content: `${author}: ${message.content}` } : message));
+    return this.#context.rows(sessionId).map((row) => (withAuthors ? row.named : row.message));
   }
 
   /** The same with the ids of the rows. */

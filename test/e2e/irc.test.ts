@@ -187,7 +187,6 @@ t.test(
     await using irc = await startNgircd();
     await irc.kill();
     using home = ircHome(irc);
-    await using agent = await fakeAgent(home, () => 'ok');
     await using worker = await startWorker(home, 'gateway');
     await until('the server is missed', async () => (await ircState(worker)).state === 'retrying');
     using link = await worker.dial();
