@@ -86,6 +86,15 @@ export const command: Command = {
       run: list,
     },
     {
+      name: 'undelivered',
+      summary: 'List messages that were given up',
+      details:
+        'What a platform refused for good, what could not be delivered within a day, and what may or may not have arrived; kept for a week. Nothing sends them again by itself: look in the chat, then use `agent send`. Works while the gateway is down.',
+      options: [jsonOption],
+      examples: [{ line: 'agent gateway undelivered', does: 'target, reason and beginning of each, the newest last' }],
+      run: async (input) => (await import('../gateway/undelivered.ts')).undelivered(input),
+    },
+    {
       name: 'install',
       summary: 'Install the service that runs it',
       details: 'The same as `agent service install`: one service runs everything, and the gateway starts with it as it was left.',

@@ -90,7 +90,7 @@ function outcome(target: string, { delivery_id, status, error }: Delivery, waitM
     });
   }
   throw new AgentError('PLATFORM_DOWN', `delivery ${delivery_id} to ${target} ${status}${cause}`, {
-    fix: '`agent logs gateway` says more',
+    fix: '`agent gateway undelivered` lists what was given up, `agent logs gateway` says more',
   });
 }
 

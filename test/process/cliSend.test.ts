@@ -51,6 +51,24 @@ t.test('a message is delivered, from words, a file or a pipe, or the truth is to
     t.equal(errorOf(refused).code, 'UNKNOWN_TARGET');
   });
 
+  await t.test(
+    'lesson 37: what a platform refuses for good is given up with its reason, and listed, also with the gateway down',
+    async (t) => {
+      t.match(await agent('gateway', 'undelivered'), { code: 0, stdout: '', stderr: /no message .* was given up/ });
+      const refused = await agent('send', '--to', 'irc:nobody', 'hello \u001b[31mthere', '--json');
+      t.equal(refused.code, 1);
+      t.match(errorOf(refused), { code: 'PLATFORM_DOWN', message: /No such nick/, fix: /agent gateway undelivered/ });
+      t.equal((await agent('stop', 'gateway')).code, 0);
+      t.match(JSON.parse((await agent('gateway', 'undelivered', '--json')).stdout), {
+        undelivered: [{ target: 'irc:nobody', state: 'failed', tries: 1, error: /No such nick/, origin: 'cli' }],
+      });
+      const shown = await agent('gateway', 'undelivered');
+      t.match(shown.stdout, /irc:nobody +failed .*No such nick.*hello there/);
+      t.equal((await agent('start', 'gateway')).code, 0);
+      await until('the platform is connected again', async () => (await agent('gateway', 'status')).stdout.includes('connected'));
+    },
+  );
+
   await t.test('with the chat server gone the message is stored, and the command says that it has not arrived', async (t) => {
     await irc.kill();
     const pending = await agent('send', '--to', 'irc:#room', 'later', '--wait', '1s', '--json');
