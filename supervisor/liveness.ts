@@ -29,7 +29,7 @@ export interface Signs {
 export interface ProcessSigns {
   /** One letter of /proc/<pid>/stat: R S D T t Z. */
   state: string;
-  /** Main thread: share of a core it used since the last look; undefined at the first one. */
+  /** Main thread: share of the time since the last look that it computed or waited in line to; undefined at the first one. */
   mainShare: number | undefined;
   /** Where in the kernel the main thread sleeps; undefined when it does not, or the system hides it. */
   waitsIn: string | undefined;

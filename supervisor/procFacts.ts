@@ -11,7 +11,7 @@ export interface ThreadFacts {
 
 export interface MainLook {
   atMs: number;
-  ticks: number;
+  wantedMs: number;
   signs: ProcessSigns;
 }
 
@@ -22,10 +22,17 @@ const TICKS_PER_SECOND = 100;
 export function lookAtMain(pid: number, nowMs: number, before?: MainLook): MainLook | undefined {
   const stat = fieldsOf(`/proc/${pid}/task/${pid}/stat`);
   if (!stat) return undefined;
-  const ticks = Number(stat[11]) + Number(stat[12]);
+  const wantedMs = processorMs(pid, stat);
   const passedMs = before ? nowMs - before.atMs : 0;
-  const mainShare = before && passedMs > 0 ? ((ticks - before.ticks) / TICKS_PER_SECOND) * (1_000 / passedMs) : undefined;
-  return { atMs: nowMs, ticks, signs: { state: stat[0]!, mainShare, waitsIn: waitChannel(`/proc/${pid}/task/${pid}`) } };
+  const mainShare = before && passedMs > 0 ? (wantedMs - before.wantedMs) / passedMs : undefined;
+  return { atMs: nowMs, wantedMs, signs: { state: stat[0]!, mainShare, waitsIn: waitChannel(`/proc/${pid}/task/${pid}`) } };
+}
+
+/** Time that the main thread had the processor or waited in line for it: on a busy machine a loop that computes gets only a part of it. */
+function processorMs(pid: number, stat: string[]): number {
+  const [ranNs, waitedNs] = textOf(`/proc/${pid}/task/${pid}/schedstat`).split(' ').map(Number);
+  if (ranNs !== undefined && waitedNs !== undefined) return (ranNs + waitedNs) / 1e6;
+  return ((Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND) * 1_000;
 }
 
 /** Of the process and what it holds; every list is cut. */
