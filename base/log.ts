@@ -2,13 +2,11 @@
  * Structured logging: one JSON object a line, shape of contract §7
  * (`time level component slot pid session_id? msg …`). Redacts, collapses repeats, bounds a line.
  */
+import { levels, type Level } from './closedWords.ts';
 import { LogFile, type LogFileOptions } from './logFile.ts';
 import { limits } from './limits.ts';
 import { createRedactor, MARK, SECRET_FIELD, type Redactor } from './redact.ts';
 import { messageOf } from './errors.ts';
-
-export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
-export type Level = (typeof levels)[number];
 
 export type Fields = Record<string, unknown>;
 

@@ -6,10 +6,6 @@ import type { LogFileOptions } from '../base/logFile.ts';
 import type { Config } from './config/schema.ts';
 import type { ProfilePaths } from './home.ts';
 
-/** Log name → what writes it. The first is the default of `agent logs`. */
-export const logNames = ['agent', 'gateway', 'gui', 'cron', 'mcp', 'terminal', 'supervisor', 'desktop', 'errors'] as const;
-export type LogName = (typeof logNames)[number];
-
 /** The log of a slot: its own name, except that the dashboard's is `gui`. */
 export function logNameOf(slot: string): string {
   const kind = slot.split('@')[0]!;

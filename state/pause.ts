@@ -3,6 +3,7 @@
  * each claim; anything that cannot be read means paused.
  */
 import { readFileSync, rmSync } from 'node:fs';
+import { pauseScopes, type PauseScope } from '../base/closedWords.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { uuid } from '../base/ids.ts';
 import { writeError, writeJsonAtomic } from './atomicFile.ts';
@@ -17,9 +18,6 @@ export interface Pause {
   scope: string[];
   generation: string | null;
 }
-
-export const pauseScopes = ['cron', 'gateway', 'webhook'] as const;
-export type PauseScope = (typeof pauseScopes)[number];
 
 /** The pause in force for a profile, the root home's before its own, or undefined. For display; a claim asks isPaused. Never throws. */
 export function readPause(home: Home, profile = 'default', nowMs = Date.now()): Pause | undefined {

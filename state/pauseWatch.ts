@@ -7,7 +7,8 @@ import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { limits } from '../base/limits.ts';
 import type { Home } from './home.ts';
-import { readPause, type PauseScope } from './pause.ts';
+import type { PauseScope } from '../base/closedWords.ts';
+import { readPause } from './pause.ts';
 
 /** Calls back once when this scope is no longer paused. Dispose to stop waiting. */
 export function whenResumed(

@@ -6,7 +6,8 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../base/limits.ts';
-import { formatLine, type Level } from '../base/log.ts';
+import type { Level } from '../base/closedWords.ts';
+import { formatLine } from '../base/log.ts';
 import type { LogFile } from '../base/logFile.ts';
 import { MARK, type Redactor } from '../base/redact.ts';
 import { has, type CaptureBuffer } from './captureBuffer.ts';

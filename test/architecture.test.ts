@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import t from 'tap';
 import { errorsDoc } from '../scripts/errorsDoc.ts';
+import { openapiDoc } from '../scripts/openapiDoc.ts';
 import { openrpcDoc } from '../scripts/openrpcDoc.ts';
 import { lockfileProblems, readLockfile } from '../scripts/lockfile.ts';
 
@@ -157,6 +158,13 @@ t.test('docs/openrpc.json is the gateway RPC of ipc/contracts', async (t) => {
   t.ok(
     readFileSync(join(root, 'docs', 'openrpc.json'), 'utf8') === openrpcDoc(),
     'node scripts/openrpcDoc.ts --write brings it up to date',
+  );
+});
+
+t.test('docs/openapi.json is the HTTP API of ipc/contracts/http', async (t) => {
+  t.ok(
+    readFileSync(join(root, 'docs', 'openapi.json'), 'utf8') === openapiDoc(),
+    'node scripts/openapiDoc.ts --write brings it up to date',
   );
 });
 

@@ -1,13 +1,13 @@
 /** `agent logs`: reads the files directly, so it works with everything down. */
 import { existsSync, readdirSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
-import { levels, type Level } from '../../base/log.ts';
 import { parseDurationMs } from '../../base/time.ts';
 import { painter } from '../../base/paint.ts';
 import { manifest } from '../../services/manifest.ts';
 import { openHome } from '../../state/home.ts';
 import { rotatedFiles } from '../../state/logFiles.ts';
-import { logNames, logPath } from '../../state/logs.ts';
+import { levels, logNames, type Level } from '../../base/closedWords.ts';
+import { logPath } from '../../state/logs.ts';
 import { hasFlag, textOption, type Command, type Input } from '../command.ts';
 import { endOf, follow } from '../logs/follow.ts';
 import { jsonLine, parseLine, passes, renderLine, type LogFilter } from '../logs/line.ts';

@@ -2,7 +2,8 @@
 import { AgentError } from '../../base/errors.ts';
 import { formatDuration, parseDurationMs } from '../../base/time.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
-import { engagePause, pauseScopes } from '../../state/pause.ts';
+import { pauseScopes } from '../../base/closedWords.ts';
+import { engagePause } from '../../state/pause.ts';
 import { jsonOption, listOption, textOption, type Command, type Input } from '../command.ts';
 import { print, printJson } from '../terminal.ts';
 

@@ -1,8 +1,6 @@
 /** What can be completed where: the command tree flattened into rows, the same for every shell. */
-import { levels } from '../../base/log.ts';
 import { manifest } from '../../services/manifest.ts';
-import { logNames } from '../../state/logs.ts';
-import { pauseScopes } from '../../state/pause.ts';
+import { levels, logNames, pauseScopes } from '../../base/closedWords.ts';
 import type { Command, Completion, Option } from '../command.ts';
 import { dashed, parseFlags } from '../flags.ts';
 import { globalOptions } from '../parse.ts';

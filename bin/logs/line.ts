@@ -1,5 +1,6 @@
 /** One line of a log: reading it, filtering it, and showing it to a person. */
-import { levels, severity, type Level } from '../../base/log.ts';
+import { levels, type Level } from '../../base/closedWords.ts';
+import { severity } from '../../base/log.ts';
 import type { Paint, Style } from '../../base/paint.ts';
 
 export interface LogLine {

@@ -6,26 +6,23 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields, type Logger } from '../../base/log.ts';
+import type { Client } from '../../ipc/client.ts';
+import type { Access } from '../../ipc/httpRoute.ts';
+import type { ProfilePaths } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { Binding } from './binding.ts';
 import { checkOrigin, tokenOf, type SessionToken } from './guard.ts';
 import type { Overview } from './overview.ts';
 import { encodingFor, type Page } from './page.ts';
 import { problemOf, sendProblem } from './problem.ts';
+import { addRoutes } from './route.ts';
 import { addCronFireRoute } from './routes/cronFire.ts';
-import { addLogRoutes } from './routes/logs.ts';
-import { addMetricsRoute } from './routes/metrics.ts';
-import { addPauseRoutes } from './routes/pause.ts';
-import { addSessionRoutes } from './routes/sessions.ts';
-import { addStatusRoutes } from './routes/status.ts';
-import { addWorkerRoutes } from './routes/workers.ts';
+import { allRoutes } from './routes/table.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered without a session token. */
-    public?: boolean;
-    /** Called by programs of other hosts under other names; carries its own proof. */
-    outside?: boolean;
+    /** Who may call it; absent = signed in. */
+    access?: Access;
   }
 }
 
@@ -35,6 +32,8 @@ export interface Dashboard {
   token: SessionToken;
   page: Page;
   overview: Overview;
+  /** The agent worker of a profile; started when it does not run. */
+  agentOf(profile: ProfilePaths): Client;
 }
 
 export function buildHttp(dashboard: Dashboard): FastifyInstance {
@@ -54,9 +53,9 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     if (isApi(request)) void reply.header('Cache-Control', 'no-store');
     // A target with a host in it is for proxies; this is none.
     if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
-    const { config } = request.routeOptions;
-    if (!config?.outside) checkOrigin(request.raw, binding);
-    if (isApi(request) && !config?.public && !config?.outside && !token.matches(tokenOf(request.raw))) throw unauthenticated();
+    const access = request.routeOptions.config?.access ?? 'signedIn';
+    if (access !== 'outside') checkOrigin(request.raw, binding);
+    if (isApi(request) && access === 'signedIn' && !token.matches(tokenOf(request.raw))) throw unauthenticated();
   });
   app.setErrorHandler((thrown, request, reply) => {
     logFailure(context.log, request, thrown);
@@ -67,12 +66,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     return servePage(dashboard, request, reply);
   });
 
-  addStatusRoutes(app, dashboard);
-  addWorkerRoutes(app, dashboard);
-  addPauseRoutes(app, dashboard);
-  addLogRoutes(app, dashboard);
-  addMetricsRoute(app, dashboard);
-  addSessionRoutes(app, dashboard);
+  addRoutes(app, allRoutes(dashboard), context.home);
   addCronFireRoute(app, dashboard);
   return app;
 }

@@ -6,7 +6,8 @@ import { watch } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { limits } from '../../base/limits.ts';
-import { severity, type Level } from '../../base/log.ts';
+import type { Level } from '../../base/closedWords.ts';
+import { severity } from '../../base/log.ts';
 import { sleep } from '../../base/time.ts';
 import { inodeOf, nextLogFile, rotatedFiles } from '../../state/logFiles.ts';
 

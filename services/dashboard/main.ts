@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
+import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { runWorker, type WorkerContext, type WorkerService } from '../worker.ts';
 import { listen, resolveBinding } from './binding.ts';
 import { openSessionToken } from './guard.ts';
@@ -23,7 +24,8 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const page = loadPage(join(context.release.root, 'dist', 'page'));
   if (!page.built) context.log.warn('the page is not built: run `npm run build`');
 
-  const dashboard: Dashboard = { context, binding, token, page, overview };
+  const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
+  const dashboard: Dashboard = { context, binding, token, page, overview, agentOf };
   const app = buildHttp(dashboard);
   await app.ready();
   life.defer(() => closeServer(app));

@@ -38,6 +38,9 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   DISK_FULL: 507,
 };
 
+/** As `problemOf` answers it when nothing else is known. */
+export const statusOfCode = (code: ErrorCode): number => statusOf[code] ?? (errorTable[code].retry ? 503 : 500);
+
 /** A request that a schema refuses; names every wrong field. */
 export class InvalidRequest extends AgentError {
   readonly errors: { path: string; message: string }[];

@@ -3,7 +3,7 @@
  * the types, the checks and the list of known keys. Objects are loose: unknown keys are kept.
  */
 import { z } from 'zod';
-import { levels } from '../../base/log.ts';
+import { levels } from '../../base/closedWords.ts';
 
 const Port = z.number().int().min(0).max(65_535);
 const Names = z.array(z.string());

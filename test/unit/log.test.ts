@@ -5,7 +5,8 @@ import { Writable } from 'node:stream';
 import t from 'tap';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { createConsoleSink, createFileSink, createLogger, errorFields, type Level, type LogSink } from '../../base/log.ts';
+import type { Level } from '../../base/closedWords.ts';
+import { createConsoleSink, createFileSink, createLogger, errorFields, type LogSink } from '../../base/log.ts';
 import { createRedactor } from '../../base/redact.ts';
 
 interface Lines extends LogSink {

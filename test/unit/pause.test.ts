@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import t from 'tap';
-import { engagePause, isPaused, liftPause, pauseScopes, readPause, type PauseScope } from '../../state/pause.ts';
+import { pauseScopes, type PauseScope } from '../../base/closedWords.ts';
+import { engagePause, isPaused, liftPause, readPause } from '../../state/pause.ts';
 import { testHome } from '../harness/home.ts';
 
 const held = (home: ReturnType<typeof testHome>, profile?: string): PauseScope[] =>

@@ -1,7 +1,6 @@
 /** A day of a slot's memory as a small line. The figures come from the supervisor's seven-day history. */
 import { useQuery } from '@tanstack/react-query';
-import type { ResourceSample } from '../../ipc/contracts/supervisor.ts';
-import { api } from '../api.ts';
+import { request } from '../api.ts';
 import { megabytes } from '../app/format.ts';
 
 const DAY_MS = 86_400_000;
@@ -13,8 +12,7 @@ const HEIGHT = 16;
 export function MemoryTrend({ slot }: { slot: string }) {
   const { data } = useQuery({
     queryKey: ['resources', slot],
-    queryFn: ({ signal }) =>
-      api<{ samples: ResourceSample[] }>(`/api/workers/${encodeURIComponent(slot)}/resources?since_ms=${DAY_MS}`, { signal }),
+    queryFn: ({ signal }) => request('GET /api/workers/:slot/resources', { params: { slot }, query: { since_ms: DAY_MS }, signal }),
     refetchInterval: LOOK_MS,
   });
   const sizes = data?.samples.map(({ rss_bytes }) => rss_bytes) ?? [];

@@ -3,7 +3,7 @@ import { Switch } from '@base-ui/react/switch';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Receipt, Status } from '../../ipc/contracts/supervisor.ts';
-import { api, ApiError } from '../api.ts';
+import { ApiError, request } from '../api.ts';
 import { age, duration } from '../app/format.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import { Command, Notice } from '../ui/notice.tsx';
@@ -12,25 +12,26 @@ import { WorkerTable, type Action } from './workerTable.tsx';
 /** Only while somebody looks: the query pauses with the tab. */
 const LOOK_MS = 2_000;
 
-type Overview = Status & { live: boolean };
-type Answer = Receipt | { accepted: true; slot: string; action: Action };
+type Answer = Receipt | { accepted: true; slot: string; action: string };
 
 export function WorkersPlace() {
   const queries = useQueryClient();
   const { data, error } = useQuery({
     queryKey: ['workers'],
-    queryFn: ({ signal }) => api<Overview>('/api/workers', { signal }),
+    queryFn: ({ signal }) => request('GET /api/workers', { signal }),
     refetchInterval: LOOK_MS,
   });
   const again = () => queries.invalidateQueries({ queryKey: ['workers'] });
   const command = useMutation({
     mutationFn: ({ slot, action }: { slot: string; action: Action }) =>
-      api<Answer>(`/api/workers/${encodeURIComponent(slot)}/${action}`, { method: 'POST' }),
+      request(`POST /api/workers/:slot/${action}`, { params: { slot }, body: {} }),
     onSettled: again,
   });
   const pause = useMutation({
-    mutationFn: (on: boolean) =>
-      api('/api/pause', on ? { method: 'POST', body: { reason: 'paused in the dashboard' } } : { method: 'DELETE' }),
+    mutationFn: async (on: boolean) => {
+      if (on) await request('POST /api/pause', { body: { reason: 'paused in the dashboard' } });
+      else await request('DELETE /api/pause');
+    },
     onSettled: again,
   });
 

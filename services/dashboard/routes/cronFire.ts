@@ -4,22 +4,16 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { AgentError, isAgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { claimJob } from '../../../ipc/contracts/cron.ts';
+import { FireBody, fireCron } from '../../../ipc/contracts/http/cron.ts';
 import { isPaused } from '../../../state/pause.ts';
 import type { Dashboard } from '../http.ts';
 import { parseRequest } from '../problem.ts';
 
 /** Returns when the request is proved to come from the configured scheduler; anything thrown is a refusal. */
 export type FireVerifier = (request: { headers: Readonly<Record<string, unknown>>; body: Buffer }) => void | Promise<void>;
-
-const Body = z.strictObject({
-  job_id: z.string().min(1).max(200),
-  scheduled_at: z.iso.datetime({ offset: true }).optional(),
-  idempotency_key: z.string().max(200).optional(),
-});
 
 export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, verifier?: FireVerifier): void {
   const verify = verifier ?? hmacVerifier(() => context.secrets().get('AGENT_CRON_FIRE_SECRET'));
@@ -28,10 +22,10 @@ export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, v
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
-    scope.post('/api/cron/fire', { config: { outside: true } }, async (request, reply) => {
+    scope.post(fireCron.path, { config: { access: fireCron.access } }, async (request, reply) => {
       await prove(verify, request);
       if (isPaused(context.home, 'webhook') || isPaused(context.home, 'cron')) throw paused();
-      const { job_id, scheduled_at, idempotency_key } = parseRequest(Body, jsonOf(request.body as Buffer));
+      const { job_id, scheduled_at, idempotency_key } = parseRequest(FireBody, jsonOf(request.body as Buffer));
       const claim = await context
         .peer('cron')
         .call(claimJob, { job_id, ...(scheduled_at ? { scheduled_at } : {}), ...(idempotency_key ? { idempotency_key } : {}) })

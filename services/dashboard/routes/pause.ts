@@ -1,37 +1,23 @@
-/** `POST /api/pause` engages the sentinel of contract §6, `DELETE /api/pause` lifts it. The file is the truth. */
-import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
-import { requireProfile } from '../../../state/home.ts';
-import { engagePause, liftPause, pauseScopes, readPause } from '../../../state/pause.ts';
+/** Engages and lifts the sentinel of contract §6. The file is the truth. */
+import { engagePauseRoute, liftPauseRoute } from '../../../ipc/contracts/http/pause.ts';
+import { engagePause, liftPause, readPause } from '../../../state/pause.ts';
 import type { Dashboard } from '../http.ts';
-import { parseRequest } from '../problem.ts';
+import { on, type HttpHandler } from '../route.ts';
 
-const Body = z.strictObject({
-  reason: z.string().max(500).optional(),
-  ttl_seconds: z.number().positive().max(31_536_000).optional(),
-  scope: z.array(z.enum(pauseScopes)).optional(),
-  profile: z.string().optional(),
-});
-const Query = z.looseObject({ profile: z.string().optional() });
-
-export function addPauseRoutes(app: FastifyInstance, { context: { home, log }, overview }: Dashboard): void {
-  app.post('/api/pause', async (request) => {
-    const { reason, ttl_seconds, scope = [], profile = parseRequest(Query, request.query).profile } = parseRequest(Body, request.body);
-    const pause = engagePause(requireProfile(home, profile ?? 'default').estop, {
-      reason,
-      ttlMs: ttl_seconds === undefined ? undefined : ttl_seconds * 1_000,
-      scope,
-    });
-    log.info('automation paused', { path: pause.path, from: request.ip });
-    overview.forget();
-    return { paused: pause };
-  });
-
-  app.delete('/api/pause', async (request) => {
-    const profile = parseRequest(Query, request.query).profile ?? 'default';
-    const lifted = liftPause([requireProfile(home, profile).estop]);
-    log.info('automation resumed', { lifted, from: request.ip });
-    overview.forget();
-    return { lifted, paused: readPause(home, profile) ?? null };
-  });
+export function pauseRoutes({ context: { home, log }, overview }: Dashboard): HttpHandler[] {
+  return [
+    on(engagePauseRoute, ({ body: { reason, ttl_seconds, scope = [] }, profile, request }) => {
+      const ttlMs = ttl_seconds === undefined ? undefined : ttl_seconds * 1_000;
+      const paused = engagePause(profile.estop, { reason, ttlMs, scope });
+      log.info('automation paused', { path: paused.path, from: request.ip });
+      overview.forget();
+      return { paused };
+    }),
+    on(liftPauseRoute, ({ profile, request }) => {
+      const lifted = liftPause([profile.estop]);
+      log.info('automation resumed', { lifted, from: request.ip });
+      overview.forget();
+      return { lifted, paused: readPause(home, profile.name) ?? null };
+    }),
+  ];
 }

@@ -2,16 +2,17 @@
  * `GET /api/status`: the public liveness answer (interface spec, http.1). Strangers learn that the
  * service lives and which parts of it do; paths and reasons are for those who may read them anyway.
  */
-import type { FastifyInstance } from 'fastify';
+import { getStatus } from '../../../ipc/contracts/http/status.ts';
 import type { Status } from '../../../ipc/contracts/supervisor.ts';
 import { readGatewayState, type GatewayStateFile } from '../../../state/gatewayState.ts';
 import { readPause } from '../../../state/pause.ts';
 import type { Dashboard } from '../http.ts';
 import { tokenOf } from '../guard.ts';
 import type { Seen } from '../overview.ts';
+import { on, type HttpHandler } from '../route.ts';
 
-export function addStatusRoutes(app: FastifyInstance, { context, binding, token, overview }: Dashboard): void {
-  app.get('/api/status', { config: { public: true } }, async (request) => {
+export function statusRoutes({ context, binding, token, overview }: Dashboard): HttpHandler[] {
+  const status = on(getStatus, async ({ request }) => {
     const seen = await overview.read().catch(() => undefined);
     const local = binding.loopback || token.matches(tokenOf(request.raw));
     const gateway = readGatewayState(context.home.gatewayState);
@@ -29,6 +30,7 @@ export function addStatusRoutes(app: FastifyInstance, { context, binding, token,
       workers: (seen?.status.workers ?? []).map(({ slot, profile, desired, state }) => ({ slot, profile, desired, state })),
     };
   });
+  return [status];
 }
 
 function localPaths(home: Dashboard['context']['home']): Record<string, string> {
@@ -45,7 +47,7 @@ function supervisorFields(seen: Seen | undefined): {
 }
 
 /** Names of reference/clients §1.3; what is observed comes from the table, intent and platforms from the state file. */
-function gatewayFields(status: Status | undefined, file: GatewayStateFile, local: boolean): Record<string, unknown> {
+function gatewayFields(status: Status | undefined, file: GatewayStateFile, local: boolean) {
   const row = status?.workers.find(({ slot }) => slot === 'gateway');
   const platforms = Object.entries(file.platforms ?? {}).map(([name, state]) => [name, local ? state : { state: state.state }] as const);
   return {

@@ -7,7 +7,7 @@ import { logPath } from '../../../state/logs.ts';
 import type { Dashboard } from '../http.ts';
 import { followLog, matches, tailLog } from '../logFile.ts';
 import { parseRequest } from '../problem.ts';
-import { LogQuery } from '../routes/logs.ts';
+import { LogQuery } from '../../../ipc/contracts/http/logs.ts';
 import type { SocketRoute } from './upgrade.ts';
 
 export function followLogs({ context: { home, log } }: Dashboard): SocketRoute {

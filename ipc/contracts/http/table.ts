@@ -1,0 +1,23 @@
+/** Every HTTP route of the dashboard. The OpenAPI document is made from this list; a test holds it against what is served. */
+import type { HttpRoute, KeyOf } from '../../httpRoute.ts';
+import * as cron from './cron.ts';
+import * as logs from './logs.ts';
+import * as pause from './pause.ts';
+import * as service from './service.ts';
+import * as sessions from './sessions.ts';
+import * as status from './status.ts';
+import * as workers from './workers.ts';
+
+const subjects = [status, workers, pause, logs, sessions, cron, service] as const;
+
+type ValueOf<T> = T extends unknown ? T[keyof T] : never;
+type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;
+/** `GET /api/status`, … */
+export type RouteKey = KeyOf<AnyRoute>;
+export type RouteOf<K extends RouteKey> = AnyRoute extends infer R ? (R extends { readonly key: K } ? R : never) : never;
+
+export const httpRoutes: readonly HttpRoute[] = subjects.flatMap((subject): unknown[] => Object.values(subject)).filter(isRoute);
+
+function isRoute(value: unknown): value is HttpRoute {
+  return typeof value === 'object' && value !== null && 'key' in value && 'access' in value;
+}
