@@ -5,6 +5,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ConnectionContext } from './app/context.ts';
+import { profileOfAddress } from './app/profile.ts';
 import { router } from './app/router.tsx';
 import { TokenScreen } from './app/tokenScreen.tsx';
 import { ApiError, socketAddress } from './api.ts';
@@ -23,7 +24,7 @@ if (takeToken() === null) {
     </StrictMode>,
   );
 } else {
-  const connection = new Connection({ address: () => socketAddress('/api/ws'), renew: renewToken });
+  const connection = new Connection({ address: () => socketAddress('/api/ws', { profile: profileOfAddress() }), renew: renewToken });
   const queries = new QueryClient({
     defaultOptions: {
       queries: { staleTime: 1_000, retry: (count, thrown) => count < 3 && !(thrown instanceof ApiError && thrown.status < 500) },

@@ -1,32 +1,90 @@
 /** The places of the page and their addresses. Chat comes with the first load, the others when they are opened. */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, retainSearchParams } from '@tanstack/react-router';
 import { Conversation } from '../chat/conversation.tsx';
 import { NewChat } from '../chat/newChat.tsx';
 import { PlaceHeader } from './header.tsx';
 import { Shell } from './shell.tsx';
 
-const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+interface Search {
+  profile?: string;
+}
 
-const newChat = createRoute({ getParentRoute: () => rootRoute, path: '/', component: NewChat });
-const chat = createRoute({ getParentRoute: () => rootRoute, path: '/chat/$sessionId', component: ChatRoute });
+const rootRoute = createRootRoute({
+  component: Shell,
+  notFoundComponent: NotFound,
+  validateSearch: ({ profile, ...rest }: Record<string, unknown>): Search => (typeof profile === 'string' ? { ...rest, profile } : rest),
+  search: { middlewares: [retainSearchParams<Search>(['profile'])] },
+});
+const parent = { getParentRoute: () => rootRoute };
+
+const newChat = createRoute({ ...parent, path: '/', component: NewChat });
+const chat = createRoute({ ...parent, path: '/chat/$sessionId', component: ChatRoute });
 const workers = createRoute({
-  getParentRoute: () => rootRoute,
+  ...parent,
   path: '/workers',
   component: lazyRouteComponent(() => import('../workers/workersPlace.tsx'), 'WorkersPlace'),
 });
-const logs = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/logs',
-  component: lazyRouteComponent(() => import('../logs/logsPlace.tsx'), 'LogsPlace'),
+const logs = createRoute({ ...parent, path: '/logs', component: lazyRouteComponent(() => import('../logs/logsPlace.tsx'), 'LogsPlace') });
+const cron = createRoute({ ...parent, path: '/cron', component: lazyRouteComponent(() => import('../cron/cronPlace.tsx'), 'CronPlace') });
+const mcp = createRoute({ ...parent, path: '/mcp', component: lazyRouteComponent(() => import('../mcp/mcpPlace.tsx'), 'McpPlace') });
+const platforms = createRoute({
+  ...parent,
+  path: '/platforms',
+  component: lazyRouteComponent(() => import('../platforms/platformsPlace.tsx'), 'PlatformsPlace'),
+});
+const models = createRoute({
+  ...parent,
+  path: '/models',
+  component: lazyRouteComponent(() => import('../models/modelsPlace.tsx'), 'ModelsPlace'),
+});
+const config = createRoute({
+  ...parent,
+  path: '/config',
+  component: lazyRouteComponent(() => import('../config/configPlace.tsx'), 'ConfigPlace'),
+});
+const profiles = createRoute({
+  ...parent,
+  path: '/profiles',
+  component: lazyRouteComponent(() => import('../profiles/profilesPlace.tsx'), 'ProfilesPlace'),
+});
+const files = createRoute({
+  ...parent,
+  path: '/files',
+  component: lazyRouteComponent(() => import('../files/filesPlace.tsx'), 'FilesPlace'),
+});
+const analytics = createRoute({
+  ...parent,
+  path: '/analytics',
+  component: lazyRouteComponent(() => import('../analytics/analyticsPlace.tsx'), 'AnalyticsPlace'),
 });
 const terminal = createRoute({
-  getParentRoute: () => rootRoute,
+  ...parent,
   path: '/terminal',
   component: lazyRouteComponent(() => import('../terminal/terminalPlace.tsx'), 'TerminalPlace'),
 });
+const doctor = createRoute({
+  ...parent,
+  path: '/doctor',
+  component: lazyRouteComponent(() => import('../doctor/doctorPlace.tsx'), 'DoctorPlace'),
+});
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([newChat, chat, workers, logs, terminal]),
+  routeTree: rootRoute.addChildren([
+    newChat,
+    chat,
+    workers,
+    logs,
+    cron,
+    mcp,
+    platforms,
+    models,
+    config,
+    profiles,
+    files,
+    analytics,
+    terminal,
+    doctor,
+  ]),
   defaultPreload: 'intent',
   // Each place scrolls inside itself.
   scrollRestoration: false,

@@ -4,7 +4,8 @@ import { Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { DrawerContext } from './header.tsx';
 import { useConnectionState } from './context.ts';
-import { Sidebar } from './sidebar.tsx';
+import { DrawerMenu, Sidebar } from './sidebar.tsx';
+import { Toasts } from '../ui/toast.tsx';
 import { TokenScreen } from './tokenScreen.tsx';
 
 const WIDE = '(min-width: 48rem)';
@@ -19,8 +20,8 @@ export function Shell() {
   if (phase === 'refused') return <TokenScreen reason={reason} />;
   return (
     <DrawerContext value={() => setDrawer(true)}>
-      <div className="grid h-full grid-cols-[minmax(0,1fr)] md:grid-cols-[17rem_minmax(0,1fr)]">
-        <aside className="hidden min-h-0 border-r border-line md:block">
+      <div className="grid h-full grid-cols-[minmax(0,1fr)] md:grid-cols-[auto_minmax(0,1fr)]">
+        <aside className="hidden min-h-0 md:block">
           <Sidebar />
         </aside>
         <div className="flex h-full min-h-0 min-w-0 flex-col">
@@ -32,10 +33,11 @@ export function Shell() {
           <Dialog.Backdrop className="fixed inset-0 z-10 bg-[rgb(20_18_15/0.45)] transition-opacity data-ending-style:opacity-0 data-starting-style:opacity-0" />
           <Dialog.Popup className="fixed inset-y-0 left-0 z-20 w-[min(20rem,86vw)] bg-paper shadow-raised transition-transform duration-200 data-ending-style:-translate-x-full data-starting-style:-translate-x-full">
             <Dialog.Title className="sr-only">Menu</Dialog.Title>
-            <Sidebar inDrawer />
+            <DrawerMenu />
           </Dialog.Popup>
         </Dialog.Portal>
       </Dialog.Root>
+      <Toasts />
     </DrawerContext>
   );
 }

@@ -1,45 +1,79 @@
-/** Where one can go: the places, and the chats there are. */
-import { Link } from '@tanstack/react-router';
-import { Activity, MessageCircle, Monitor, Moon, ScrollText, SquareTerminal, Sun } from 'lucide-react';
-import type { ReactNode } from 'react';
+/** Where one can go: a rail of places, and beside it the chats while one chats; on a phone both in a drawer. */
+import { Link, useRouterState } from '@tanstack/react-router';
+import { Monitor, Moon, Sun } from 'lucide-react';
 import { SessionList } from '../chat/sessionList.tsx';
 import { IconButton } from '../ui/button.tsx';
 import { useConnectionState, useObservable } from './context.ts';
+import { places, type PlaceEntry } from './places.ts';
 import { setTheme, theme, type Theme } from './theme.ts';
 
-export function Sidebar({ inDrawer = false }: { inDrawer?: boolean }) {
-  const { version } = useConnectionState();
+/** At the left of every place on a wide screen. */
+export function Sidebar() {
+  const inChat = useInChat();
   return (
-    <div className="flex h-full min-h-0 flex-col">
-      <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
-        <Mark />
-        <span className="font-serif text-xl leading-none font-semibold tracking-tight">Agent</span>
+    <div className="flex h-full min-h-0">
+      <div className="flex h-full min-h-0 w-[5.25rem] shrink-0 flex-col border-r border-line">
+        <div className="flex h-14 shrink-0 items-center justify-center">
+          <Mark />
+        </div>
+        <nav aria-label="Places" className="grid min-h-0 flex-1 content-start gap-0.5 overflow-y-auto px-1.5 pb-2">
+          {places.map((place) => (
+            <RailLink key={place.to} place={place} active={place.to === '/' && inChat} />
+          ))}
+        </nav>
+        <Foot />
       </div>
-      <nav aria-label="Places" className="grid gap-0.5 px-2 pb-2">
-        <Place to="/" icon={<MessageCircle size={17} />} label="Chat" />
-        <Place to="/workers" icon={<Activity size={17} />} label="Workers" />
-        <Place to="/logs" icon={<ScrollText size={17} />} label="Logs" />
-        <Place to="/terminal" icon={<SquareTerminal size={17} />} label="Terminal" />
-      </nav>
-      <SessionList focused={inDrawer} />
-      <div className="flex h-12 shrink-0 items-center justify-between border-t border-line px-4 text-xs text-faint">
-        <span>{version ? `Version ${version}` : ' '}</span>
-        <ThemeButton />
-      </div>
+      {inChat && (
+        <div className="flex h-full min-h-0 w-64 flex-col border-r border-line pt-3">
+          <SessionList focused={false} />
+        </div>
+      )}
     </div>
   );
 }
 
-function Place({ to, icon, label }: { to: '/' | '/workers' | '/logs' | '/terminal'; icon: ReactNode; label: string }) {
+/** The same on a phone: names beside the signs, chats below. */
+export function DrawerMenu() {
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <nav aria-label="Places" className="grid shrink-0 grid-cols-3 gap-1 border-b border-line p-2">
+        {places.map((place) => (
+          <RailLink key={place.to} place={place} active={false} />
+        ))}
+      </nav>
+      <div className="flex min-h-0 flex-1 flex-col pt-2">
+        <SessionList focused />
+      </div>
+      <Foot row />
+    </div>
+  );
+}
+
+function RailLink({ place: { to, label, icon: Icon }, active }: { place: PlaceEntry; active: boolean }) {
   return (
     <Link
       to={to}
-      activeOptions={{ exact: true }}
-      className="flex h-9 items-center gap-3 rounded-lg px-3 text-[0.9375rem] font-medium text-soft transition-colors hover:bg-sunken hover:text-ink aria-[current=page]:bg-tint aria-[current=page]:text-accent"
+      activeOptions={{ exact: true, includeSearch: false }}
+      className={`grid h-12 justify-items-center gap-0.5 rounded-lg pt-1.5 text-[0.6875rem] leading-4 font-medium text-soft transition-colors hover:bg-sunken hover:text-ink aria-[current=page]:bg-tint aria-[current=page]:text-accent ${active ? 'bg-tint text-accent' : ''}`}
     >
-      {icon}
+      <Icon size={18} aria-hidden="true" />
       {label}
     </Link>
+  );
+}
+
+const useInChat = (): boolean =>
+  useRouterState({ select: ({ location }) => location.pathname === '/' || location.pathname.startsWith('/chat/') });
+
+function Foot({ row = false }: { row?: boolean }) {
+  const { version } = useConnectionState();
+  return (
+    <div
+      className={`flex shrink-0 items-center justify-center gap-1 border-t border-line py-1.5 text-[0.6875rem] text-faint ${row ? 'px-4' : 'flex-col'}`}
+    >
+      <ThemeButton />
+      <span>{version ? `v${version}` : ' '}</span>
+    </div>
   );
 }
 
@@ -58,7 +92,7 @@ function ThemeButton() {
 
 function Mark() {
   return (
-    <svg viewBox="0 0 32 32" className="size-7" aria-hidden="true">
+    <svg viewBox="0 0 32 32" className="size-8" role="img" aria-label="Agent">
       <rect width="32" height="32" rx="9" fill="var(--color-accent)" />
       <path
         d="M9.5 23 16 8.5 22.5 23"

@@ -1,12 +1,13 @@
 /** The processes of the service: how each is, how it last ended, and the buttons to act on it. */
-import { Switch } from '@base-ui/react/switch';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Receipt, Status } from '../../ipc/contracts/supervisor.ts';
-import { ApiError, request } from '../api.ts';
+import { request } from '../api.ts';
 import { age, duration } from '../app/format.ts';
 import { PlaceHeader } from '../app/header.tsx';
+import { Toggle } from '../ui/field.tsx';
 import { Command, Notice } from '../ui/notice.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { WorkerTable, type Action } from './workerTable.tsx';
 
 /** Only while somebody looks: the query pauses with the tab. */
@@ -94,14 +95,7 @@ function PauseSwitch({ paused, busy, onChange, children }: PauseSwitchProps) {
               : 'Scheduled jobs, fire webhooks and chat platforms run. Pausing holds what is new; running work finishes.'}
           </span>
         </span>
-        <Switch.Root
-          checked={paused !== null}
-          disabled={busy}
-          onCheckedChange={onChange}
-          className="relative h-6 w-11 shrink-0 rounded-full bg-edge transition-colors data-checked:bg-accent"
-        >
-          <Switch.Thumb className="block size-5 translate-x-0.5 rounded-full bg-[#fffefc] shadow transition-transform data-checked:translate-x-[1.375rem]" />
-        </Switch.Root>
+        <Toggle checked={paused !== null} disabled={busy} onChange={onChange} />
       </label>
       {children}
     </section>
@@ -124,15 +118,6 @@ function Outcome({ answer }: { answer: Answer }) {
   return (
     <Notice tone="good">
       {answer.slot}: {answer.action} done{parts.length > 0 ? `, ${parts.join(', ')}` : ''}.
-    </Notice>
-  );
-}
-
-function Problem({ thrown }: { thrown: Error }) {
-  const fix = thrown instanceof ApiError ? thrown.fix : 'The dashboard does not answer at the moment.';
-  return (
-    <Notice tone="bad" title={thrown instanceof ApiError ? thrown.message : 'Not reached'}>
-      {fix}
     </Notice>
   );
 }

@@ -1,0 +1,55 @@
+/** Rows and columns; on a phone each row becomes a small card of `name value` lines. */
+import type { ReactNode } from 'react';
+
+export interface Column<T> {
+  name: string;
+  cell: (row: T) => ReactNode;
+  /** Figures stand at the right, in figures of one width. */
+  figures?: boolean;
+  /** The column's name is for screen readers alone: buttons. */
+  quiet?: boolean;
+}
+
+interface DataTableProps<T> {
+  label: string;
+  rows: readonly T[];
+  keyOf: (row: T) => string;
+  columns: readonly Column<T>[];
+}
+
+export function DataTable<T>({ label, rows, keyOf, columns }: DataTableProps<T>) {
+  return (
+    <div className="overflow-hidden rounded-xl border border-line bg-surface">
+      <table aria-label={label} className="w-full text-sm max-md:block">
+        <thead className="border-b border-line text-left text-xs text-soft max-md:sr-only">
+          <tr>
+            {columns.map(({ name, figures, quiet }) => (
+              <th key={name} scope="col" className={`px-4 py-2.5 font-medium ${figures ? 'text-right' : ''}`}>
+                {quiet ? <span className="sr-only">{name}</span> : name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody className="max-md:block">
+          {rows.map((row) => (
+            <tr key={keyOf(row)} className="border-line not-last:border-b max-md:grid max-md:gap-1 max-md:p-4">
+              {columns.map(({ name, cell, figures, quiet }) => (
+                <td
+                  key={name}
+                  className={`min-w-0 align-top max-md:flex max-md:gap-3 md:px-4 md:py-3 ${figures ? 'tabular-nums md:text-right' : ''}`}
+                >
+                  {!quiet && (
+                    <span aria-hidden="true" className="w-28 shrink-0 text-soft md:hidden">
+                      {name}
+                    </span>
+                  )}
+                  <div className="min-w-0 max-md:flex-1">{cell(row)}</div>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
