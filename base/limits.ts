@@ -381,7 +381,11 @@ export const limits = {
     terminalInputMaxBytes: 1 * MiB,
   },
   terminal: {
-    sessionsMax: 8,
+    /** All shells of the machine, and those of one person. */
+    sessionsMax: 32,
+    sessionsPerOwnerMax: 8,
+    /** A shell whose page was lost without a word (a dead line, a dashboard that restarts) waits so long for it. */
+    keepMs: 60_000,
     /** Output waiting for a page above which the shell is held. */
     outputPauseBytes: 256 * KiB,
     /** From the hang-up to SIGKILL of everything in the terminal's session. */

@@ -215,6 +215,47 @@ t.test('a terminal opens in the page, takes keys and sizes, and ends with it', a
   t.match(JSON.parse(await answer), { type: 'error', fix: /agent up/ });
 });
 
+t.test('a terminal outlives a lost line and the dashboard itself, and the page comes back to it', async (t) => {
+  using home = testHome();
+  await using terminal = await startWorker(home, 'terminal', { env: { SHELL: '/bin/bash' } });
+  let pid = 0;
+  let resume = '';
+  {
+    await using dashboard = await startDashboard(home);
+    const page = await openShell(dashboard, '/api/pty');
+    ({ pid, resume } = page.ready as { pid: number; resume: string });
+    page.socket.send(JSON.stringify({ type: 'input', data: 'echo kept-$((6 * 7))\r' }));
+    await until('the answer', () => page.output().includes('kept-42'));
+    page.socket.terminate();
+    const back = await openShell(dashboard, `/api/pty?resume=${resume}`);
+    t.match(back.ready, { pid, resumed: true });
+    await until('its latest output', () => back.output().includes('kept-42'));
+    await dashboard.worker.kill();
+  }
+  await using dashboard = await startDashboard(home);
+  const page = await openShell(dashboard, `/api/pty?resume=${resume}&cols=100`);
+  t.match(page.ready, { pid, resumed: true });
+  page.socket.send(JSON.stringify({ type: 'input', data: 'stty size\r' }));
+  await until('it lives on', () => page.output().includes('24 100'));
+  page.socket.close();
+  await until('a goodbye ends it', () => !isAlive(pid), 5_000);
+  const late = dashboard.socket(`/api/pty?resume=${resume}`);
+  const answer = new Promise<string>((resolve) => late.once('message', (data: Buffer) => resolve(data.toString())));
+  t.match(JSON.parse(await answer), { type: 'error', code: 'UNKNOWN_TERMINAL' });
+  await closed(late);
+});
+
+async function openShell(dashboard: TestDashboard, path: string) {
+  const socket = dashboard.socket(path);
+  let output = '';
+  const said: Record<string, unknown>[] = [];
+  socket.on('error', () => {});
+  socket.on('message', (data: Buffer, binary) =>
+    binary ? (output += data.toString()) : said.push(JSON.parse(data.toString()) as Record<string, unknown>),
+  );
+  return { socket, ready: await until('ready', () => said[0]), output: () => output };
+}
+
 t.test('unknown paths, profiles and sizes are refused before the handshake', async (t) => {
   using home = testHome();
   await using dashboard = await startDashboard(home);

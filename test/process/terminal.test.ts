@@ -75,6 +75,33 @@ t.test('a terminal ends with the link that opened it, and no other link may touc
   stranger.link.close();
 });
 
+t.test('a shell whose page is lost goes on, and is taken over with its latest output by who has the key', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'terminal', { env: { SHELL: '/bin/bash' } });
+  const first = await listen(worker);
+  const { pty_id, pid, resume_key } = await first.link.call(contract.open, { ...size, keep: true });
+  first.link.notify(contract.input, { pty_id, data: `echo before-$((40 + 2)); read line; echo "got $line"\r` });
+  await until('it waits for a line', () => first.said().includes('before-42'));
+  first.link.destroy();
+
+  const second = await listen(worker);
+  const again = { ...size, pty_id };
+  await t.rejects(second.link.call(contract.resume, { ...again, resume_key: '0'.repeat(32) }), { code: 'UNKNOWN_TERMINAL' });
+  await t.rejects(second.link.call(contract.resume, { ...again, resume_key, owner: 'somebody else' }), { code: 'UNKNOWN_TERMINAL' });
+  t.match(await second.link.call(contract.resume, { ...again, resume_key, cols: 120 }), { pty_id, pid });
+  await until('what was said before', () => second.said().includes('before-42'));
+  second.link.notify(contract.input, { pty_id, data: 'back\rstty size\r' });
+  await until('the answers', () => second.said().includes('got back') && second.said().includes('24 120'));
+
+  const third = await listen(worker);
+  await third.link.call(contract.resume, { ...again, resume_key });
+  await second.link.closed;
+  t.ok(isAlive(pid), 'the link that held it is closed, the shell is not');
+  await third.link.call(contract.close, { pty_id });
+  await until('the shell is gone', () => !isAlive(pid), 3_000);
+  third.link.close();
+});
+
 t.test('a reader that stops reading holds the shell instead of filling the worker', async (t) => {
   using home = testHome();
   await using worker = await startWorker(home, 'terminal', { env: { SHELL: '/bin/bash' } });
@@ -109,8 +136,9 @@ t.test('one terminal more than allowed, an unknown profile and a missing directo
   const { link } = await listen(worker);
   await t.rejects(link.call(contract.open, { ...size, profile: 'nobody' }), { code: 'UNKNOWN_PROFILE' });
   await t.rejects(link.call(contract.open, { ...size, cwd: '/no/such/place' }), { code: 'NOT_FOUND' });
-  await Promise.all(Array.from({ length: limits.terminal.sessionsMax }, () => link.call(contract.open, size)));
-  await t.rejects(link.call(contract.open, size), { code: 'TOO_MANY_TERMINALS', message: /8 terminals are open/ });
+  await Promise.all(Array.from({ length: limits.terminal.sessionsPerOwnerMax }, () => link.call(contract.open, size)));
+  await t.rejects(link.call(contract.open, size), { code: 'TOO_MANY_TERMINALS', message: /8 terminals of this person/ });
+  t.match(await link.call(contract.open, { ...size, owner: 'somebody else' }), { shell: /sh/ }, 'nobody else is kept out by it');
   link.destroy();
 });
 

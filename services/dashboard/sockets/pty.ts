@@ -1,7 +1,8 @@
 /**
  * `/api/pty`: a terminal of the terminal worker in a page. Text messages are JSON in both directions
  * (`input`, `resize`; `ready`, `exit`, `error`), binary messages are the shell's output. One link per
- * terminal: when the page goes, the link goes, and the shell with it.
+ * terminal: when the page says goodbye the shell ends; when it is lost the shell waits a minute for it to come
+ * back with `?resume=` (what `ready` gave it), and says its latest output again.
  */
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
@@ -12,6 +13,7 @@ import { ensureSlot } from '../../../ipc/contracts/supervisor.ts';
 import * as terminal from '../../../ipc/contracts/terminal.ts';
 import { dial } from '../../../ipc/dial.ts';
 import { onNotice, type Link, type NoticeHandler } from '../../../ipc/link.ts';
+import type { ResultOf } from '../../../ipc/method.ts';
 import { requireProfile } from '../../../state/home.ts';
 import type { Dashboard } from '../http.ts';
 import { parseRequest } from '../problem.ts';
@@ -24,6 +26,10 @@ const Query = z.looseObject({
   cols: z.coerce.number().int().min(2).max(1_000).default(80),
   rows: z.coerce.number().int().min(1).max(500).default(24),
   profile: z.string().optional(),
+  resume: z
+    .string()
+    .regex(/^[\w-]{1,100}\.[0-9a-f]{32}$/, 'it is not what `ready` gave')
+    .optional(),
 });
 const Said = z.discriminatedUnion('type', [
   z.object({ type: z.literal('input'), data: z.string().max(limits.dashboard.terminalInputMaxBytes) }),
@@ -47,20 +53,21 @@ async function bridge(socket: WebSocket, size: z.infer<typeof Query>, dashboard:
   socket.pause();
   let link: Link | undefined;
   try {
-    const opened = await openTerminal(dashboard, size, (open) => noticesOf(socket, open, say));
+    const opened = await openTerminal(dashboard, size, (open) => outputOf(socket, open, say));
     link = opened.link;
-    const { pty_id, pid, shell } = opened.terminal;
-    say({ type: 'ready', pid, shell });
+    const { pty_id, pid, shell, resume_key } = opened.terminal;
+    say({ type: 'ready', pid, shell, resume: `${pty_id}.${resume_key}`, resumed: size.resume !== undefined });
+    opened.flow();
     socket.on('message', (data: Buffer, isBinary) => hear(isBinary ? undefined : data, { link: opened.link, pty_id, socket }));
-    socket.once('close', () => opened.link.close());
+    socket.once('close', (code) => leave(opened.link, pty_id, code));
     socket.resume();
     if (socket.readyState !== socket.OPEN) opened.link.close();
     await link.closed;
     say({ type: 'error', message: 'the terminal worker ended' });
   } catch (thrown) {
-    const fix = isAgentError(thrown) ? thrown.fix : undefined;
+    const { code, fix } = isAgentError(thrown) ? thrown : { code: 'INTERNAL', fix: undefined };
     dashboard.context.log.warn(`no terminal for a page: ${messageOf(thrown)}`);
-    say({ type: 'error', message: messageOf(thrown), ...(fix ? { fix } : {}) });
+    say({ type: 'error', code, message: messageOf(thrown), ...(fix ? { fix } : {}) });
   } finally {
     socket.resume();
     link?.close();
@@ -68,15 +75,43 @@ async function bridge(socket: WebSocket, size: z.infer<typeof Query>, dashboard:
   }
 }
 
-function noticesOf(socket: WebSocket, link: () => Link | undefined, say: (message: Record<string, unknown>) => void): NoticeHandler[] {
+/** What a browser says when it means to go: the tab was closed, left or loaded again. Anything else is a loss. */
+const GOODBYES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1008]);
+
+function leave(link: Link, pty_id: string, code: number): void {
+  if (!GOODBYES.has(code)) return link.close();
+  void link
+    .call(terminal.close, { pty_id })
+    .catch(() => {})
+    .finally(() => link.close());
+}
+
+interface Output {
+  notices: NoticeHandler[];
+  /** The page knows what it gets: what came before that, and everything after. */
+  flow(): void;
+}
+
+function outputOf(socket: WebSocket, link: () => Link | undefined, say: (message: Record<string, unknown>) => void): Output {
   const outlet = createOutlet(socket, { pause: () => link()?.pause(), resume: () => link()?.resume() });
-  return [
-    onNotice(terminal.data, ({ data }) => outlet.send(Buffer.from(data), { binary: true })),
-    onNotice(terminal.exit, ({ code, signal }) => {
-      say({ type: 'exit', code, signal });
-      socket.close(1000, 'the shell ended');
-    }),
-  ];
+  let early: (() => void)[] | undefined = [];
+  const inOrder = (send: () => void) => (early ? void early.push(send) : send());
+  return {
+    notices: [
+      onNotice(terminal.data, ({ data }) => inOrder(() => outlet.send(Buffer.from(data), { binary: true }))),
+      onNotice(terminal.exit, ({ code, signal }) =>
+        inOrder(() => {
+          say({ type: 'exit', code, signal });
+          socket.close(1000, 'the shell ended');
+        }),
+      ),
+    ],
+    flow() {
+      const waiting = early ?? [];
+      early = undefined;
+      for (const send of waiting) send();
+    },
+  };
 }
 
 function hear(data: Buffer | undefined, { link, pty_id, socket }: { link: Link; pty_id: string; socket: WebSocket }): void {
@@ -92,18 +127,21 @@ function hear(data: Buffer | undefined, { link, pty_id, socket }: { link: Link; 
  */
 async function openTerminal(
   dashboard: Dashboard,
-  { cols, rows, profile }: z.infer<typeof Query>,
-  notices: (link: () => Link | undefined) => NoticeHandler[],
-): Promise<{ link: Link; terminal: { pty_id: string; pid: number; shell: string } }> {
+  { cols, rows, profile, resume }: z.infer<typeof Query>,
+  outputOf: (link: () => Link | undefined) => Output,
+): Promise<{ link: Link; terminal: ResultOf<typeof terminal.open>; flow: () => void }> {
   const deadlineMs = performance.now() + limits.ipc.startingMs;
   for (;;) {
     let link: Link | undefined;
+    const { notices, flow } = outputOf(() => link);
     try {
-      link = await dialTerminal(
-        dashboard,
-        notices(() => link),
-      );
-      return { link, terminal: await link.call(terminal.open, { cols, rows, ...(profile === undefined ? {} : { profile }) }) };
+      link = await dialTerminal(dashboard, notices);
+      if (resume !== undefined) {
+        const [pty_id, resume_key] = resume.split('.') as [string, string];
+        return { link, flow, terminal: await link.call(terminal.resume, { pty_id, resume_key, cols, rows }) };
+      }
+      const asked = { cols, rows, keep: true, ...(profile === undefined ? {} : { profile }) };
+      return { link, flow, terminal: await link.call(terminal.open, asked) };
     } catch (thrown) {
       link?.close();
       if (!link || !isTransport(thrown) || performance.now() > deadlineMs) throw thrown;
