@@ -25,8 +25,8 @@ export const limits = {
     redialMaxMs: 500,
     /** Unsent bytes after which a client that does not read is cut off. */
     sendQueueMaxBytes: 32 * MiB,
-    /** Open connections one socket accepts; idle ones are cheap, runaway clients are not. */
-    connectionsMax: 512,
+    /** Open connections one socket accepts: every browser socket is one at the agent. Idle ones cost it 20 kB each (measured). */
+    connectionsMax: 2_560,
     /** Beyond that, callers who still get to hear why they are turned away. */
     refusalsMax: 64,
     /** Contract §2: a longer path does not fit `sun_path` on every platform (104 on macOS). */
@@ -362,8 +362,14 @@ export const limits = {
     socketQueueMaxBytes: 8 * MiB,
     /** Bytes waiting for a tab above which its source is no longer read: a quarter second of a slow line. */
     socketPauseBytes: 256 * KiB,
-    /** Browser sockets of all kinds: a person has a few tabs, a loop that reconnects has thousands. */
-    socketsMax: 128,
+    /** Browser sockets of all kinds. Idle ones cost 16 kB each (measured), a loop that reconnects has thousands. */
+    socketsMax: 2_048,
+    /** Sockets being told why they are turned away; more strangers are refused without words. */
+    strangersMax: 64,
+    /** Connections beside the sockets: pages that fetch, and whatever only connects. */
+    requestsMax: 512,
+    /** The head of a request must have arrived by then: it costs a descriptor until it has. */
+    headMs: 10_000,
     logLinesMax: 5_000,
     /** Read from the end of a log in steps of this. */
     logChunkBytes: 256 * KiB,

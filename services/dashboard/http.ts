@@ -48,6 +48,8 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     frameworkErrors: (thrown, _request, reply) => void sendProblem(reply as FastifyReply, thrown),
   });
 
+  app.server.maxConnections = limits.dashboard.socketsMax + limits.dashboard.strangersMax + limits.dashboard.requestsMax;
+  app.server.headersTimeout = limits.dashboard.headMs;
   app.addHook('onRequest', async (request, reply) => {
     void reply.headers(securityHeaders);
     if (isApi(request)) void reply.header('Cache-Control', 'no-store');

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { WebSocket } from 'ws';
+import { limits } from '../../base/limits.ts';
 import { sessionCreate } from '../../ipc/contracts/rpc.ts';
 import { clarifyRequest } from '../../ipc/contracts/rpcRequests.ts';
 import { handle } from '../../ipc/link.ts';
@@ -217,7 +218,7 @@ t.test('a terminal opens in the page, takes keys and sizes, and ends with it', a
 
 t.test('a terminal outlives a lost line and the dashboard itself, and the page comes back to it', async (t) => {
   using home = testHome();
-  await using terminal = await startWorker(home, 'terminal', { env: { SHELL: '/bin/bash' } });
+  await using _terminal = await startWorker(home, 'terminal', { env: { SHELL: '/bin/bash' } });
   let pid = 0;
   let resume = '';
   {
@@ -305,6 +306,29 @@ t.test('junk at the door is turned away and ends nothing', async (t) => {
   }
   t.equal((await dashboard.ask('/api/status')).status, 200);
   t.equal(dashboard.worker.child.exitCode, null);
+});
+
+t.test('strangers at the door take nobody his place: a few are told why, the rest are refused at once', async (t) => {
+  using home = testHome();
+  await using _agent = await startWorker(home, 'agent');
+  await using dashboard = await startDashboard(home);
+  const refusedAtOnce: number[] = [];
+  const strangers = Array.from({ length: limits.dashboard.strangersMax + 40 }, () => {
+    const stranger = dashboard.socket('/api/ws', { token: false });
+    stranger.on('error', () => {});
+    stranger.on('unexpected-response', (_request, response) => {
+      refusedAtOnce.push(response.statusCode ?? 0);
+      response.destroy();
+    });
+    // Takes no notice of what it is told.
+    stranger.on('open', () => stranger.pause());
+    return stranger;
+  });
+  await until('some are refused without words', () => refusedAtOnce.length > 0);
+  t.same(new Set(refusedAtOnce), new Set([401]));
+  const tab = openTab(dashboard);
+  t.match(await tab.event('gateway.ready'), { session_id: null });
+  for (const stranger of strangers) stranger.terminate();
 });
 
 t.test('a page of another site, loaded in the same machine, gets neither socket nor answer', async (t) => {

@@ -47,6 +47,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
   const paths = new WeakMap<WebSocket, string>();
   const wires = new WeakMap<WebSocket, Socket>();
   let draining = false;
+  let strangers = 0;
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
@@ -60,12 +61,15 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
       const route = routes[pathname];
       if (!route) throw new AgentError('NOT_FOUND', 'there is no such WebSocket');
       if (draining) throw new AgentError('DRAINING', 'the dashboard restarts');
-      if (wss.clients.size >= limits.dashboard.socketsMax) {
+      if (wss.clients.size - strangers >= limits.dashboard.socketsMax) {
         throw new AgentError('TOO_MANY_CONNECTIONS', `${wss.clients.size} sockets are open`);
       }
       const refusal = refuse(request, searchParams, dashboard);
       if (refusal) {
         dashboard.context.log.warn(`WebSocket ${pathname} refused with ${refusal.code}: ${refusal.reason}`);
+        if (strangers >= limits.dashboard.strangersMax) throw unauthenticated();
+        strangers++;
+        socket.once('close', () => strangers--);
         return accept((open) => turnAway(open, refusal));
       }
       route.prepare?.(searchParams);
