@@ -379,6 +379,8 @@ export const limits = {
     statusMs: 2_000,
     /** Requests still answered while the worker leaves. */
     closeMs: 2_000,
+    /** A page that looks every two seconds finds its kept connection closed by an answer, not under its request. */
+    keptMs: 2_500,
     /** A whole HTTP request must have arrived by then. */
     requestMs: 30_000,
     /** Calls of one page in flight at the agent; a page has a handful, a runaway script has thousands. */

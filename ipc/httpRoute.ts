@@ -2,7 +2,7 @@
  * An HTTP route of the dashboard as a value: what it takes, what it answers, who may call it. The checks, the
  * OpenAPI document and the types of the page's calls come from it. The page imports types only.
  */
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { ErrorCode } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 
@@ -27,8 +27,9 @@ export interface HttpRoute<K extends string = string, P = unknown, Q = unknown, 
   readonly access: Access;
   /** Takes `profile` in the query and, when it has one, in the body, which wins (interface spec, http.16). */
   readonly profile: boolean;
-  readonly params: z.ZodType<P>;
-  readonly query: z.ZodType<Q, QI>;
+  /** Null = it takes none. */
+  readonly params: z.ZodType<P> | null;
+  readonly query: z.ZodType<Q, QI> | null;
   /** Null = it takes none. */
   readonly body: z.ZodType<B, BI> | null;
   /** Null = not JSON: the handler sends bytes of `type`. */
@@ -60,8 +61,6 @@ interface Shape<P, Q, B, R, QI, BI> {
   upload?: boolean;
 }
 
-const Nothing = z.looseObject({});
-
 export function httpRoute<
   const K extends `${Verb} /${string}`,
   P = Record<string, never>,
@@ -80,8 +79,8 @@ export function httpRoute<
     summary: shape.summary,
     access: shape.access ?? 'signedIn',
     profile: shape.profile ?? false,
-    params: shape.params ?? (Nothing as unknown as z.ZodType<P>),
-    query: shape.query ?? (Nothing as unknown as z.ZodType<Q, QI>),
+    params: shape.params ?? null,
+    query: shape.query ?? null,
     body: shape.body ?? null,
     result: shape.result ?? null,
     type: shape.type ?? 'application/json',

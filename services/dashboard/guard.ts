@@ -33,6 +33,8 @@ function nameOf(host: string): string {
 export interface SessionToken extends Disposable {
   readonly value: string;
   matches(candidate: string | null | undefined): boolean;
+  /** Another process has taken over and written its own. */
+  isRelieved(): boolean;
 }
 
 /**
@@ -50,6 +52,7 @@ export function openSessionToken(path: string, relieves: boolean, env: NodeJS.Pr
   return {
     value,
     matches: (candidate) => Boolean(candidate) && timingSafeEqual(Buffer.from(digest(candidate!)), expected),
+    isRelieved: () => (statSync(path, { throwIfNoEntry: false })?.ino ?? ino) !== ino,
     [Symbol.dispose]() {
       try {
         // A successor has written its own file by now.

@@ -50,7 +50,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
 
   app.server.maxConnections = limits.dashboard.socketsMax + limits.dashboard.strangersMax + limits.dashboard.requestsMax;
   app.server.headersTimeout = limits.dashboard.headMs;
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     void reply.headers(securityHeaders);
     if (isApi(request)) void reply.header('Cache-Control', 'no-store');
     // A target with a host in it is for proxies; this is none.
@@ -58,6 +58,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     const access = request.routeOptions.config?.access ?? 'signedIn';
     if (access !== 'outside') checkOrigin(request.raw, binding);
     if (isApi(request) && access === 'signedIn' && !token.matches(tokenOf(request.raw))) throw unauthenticated();
+    done();
   });
   app.setErrorHandler((thrown, request, reply) => {
     logFailure(context.log, request, thrown);

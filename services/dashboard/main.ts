@@ -10,6 +10,7 @@ import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { runWorker, type WorkerContext, type WorkerService } from '../worker.ts';
 import { listen, resolveBinding } from './binding.ts';
 import { openSessionToken } from './guard.ts';
+import { prepareHandOver } from './handOver.ts';
 import { buildHttp, type Dashboard } from './http.ts';
 import { createOverview } from './overview.ts';
 import { loadPage } from './page.ts';
@@ -27,6 +28,7 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
   const dashboard: Dashboard = { context, binding, token, page, overview, agentOf };
   const app = buildHttp(dashboard);
+  const handOver = prepareHandOver(app);
   await app.ready();
   life.defer(() => closeServer(app));
   const sockets = life.use(acceptSockets(app.server, dashboard));
@@ -44,6 +46,7 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
     async drain(signal) {
       // Nothing runs here: the pages are told to dial again, requests end with the server.
       await sockets.drain(signal);
+      if (token.isRelieved()) await handOver.run(signal);
       return { interrupted: 0 };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

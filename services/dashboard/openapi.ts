@@ -65,7 +65,8 @@ function parametersOf({ params, query, profile }: HttpRoute): Json[] {
   return [...inPath, ...inQuery];
 }
 
-function fieldsOf(schema: z.ZodType, place: 'path' | 'query'): Json[] {
+function fieldsOf(schema: z.ZodType | null, place: 'path' | 'query'): Json[] {
+  if (!schema) return [];
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as { properties?: Json; required?: string[] };
   return Object.entries(properties).map(([name, field]) => ({
     name,

@@ -23,12 +23,15 @@ export interface Overview extends Disposable {
   read(): Promise<Seen>;
   /** The next `read` asks afresh. */
   forget(): void;
+  /** Rises with each `forget`. */
+  readonly generation: number;
 }
 
 export function createOverview({ home, token, slot, release, signal: leaving }: WorkerContext): Overview {
   const supervisor = createClient((signal) =>
     dial(home.run.supervisorSocket, { token, slot, code: release.code, signal: signal ? AbortSignal.any([signal, leaving]) : leaving }),
   );
+  let generation = 0;
   let cached: { value: Promise<Seen>; atMs: number } | undefined;
 
   const ask = async (): Promise<Seen> => {
@@ -50,7 +53,13 @@ export function createOverview({ home, token, slot, release, signal: leaving }: 
       if (!cached || nowMs - cached.atMs > limits.dashboard.statusCacheMs) cached = { value: ask(), atMs: nowMs };
       return cached.value;
     },
-    forget: () => void (cached = undefined),
+    forget() {
+      cached = undefined;
+      generation += 1;
+    },
+    get generation() {
+      return generation;
+    },
     [Symbol.dispose]: () => supervisor[Symbol.dispose](),
   };
 }

@@ -21,16 +21,24 @@ export interface RouteInput<P = unknown, Q = unknown, B = unknown> {
 
 export interface HttpHandler {
   route: HttpRoute;
+  cache?: RouteCache | undefined;
   /** May answer the reply itself, for what is not JSON. */
   run(input: RouteInput): unknown;
+}
+
+/** For what many ask often: the finished text of an answer serves all who have the same key, for so long. */
+export interface RouteCache {
+  forMs: number;
+  key(request: FastifyRequest): string;
 }
 
 /** A handler with the types of its contract. */
 export function on<K extends string, P, Q, B, R, QI, BI>(
   route: HttpRoute<K, P, Q, B, R, QI, BI>,
   run: (input: RouteInput<P, Q, B>) => (R extends null ? unknown : R | FastifyReply) | Promise<R extends null ? unknown : R | FastifyReply>,
+  cache?: RouteCache,
 ): HttpHandler {
-  return { route: route as unknown as HttpRoute, run: run as HttpHandler['run'] };
+  return { route: route as unknown as HttpRoute, run: run as HttpHandler['run'], cache };
 }
 
 /** Every route of the list. `home` is asked whether a profile exists. */
@@ -38,19 +46,24 @@ export function addRoutes(app: FastifyInstance, handlers: readonly HttpHandler[]
   for (const handler of handlers) addRoute(app, handler, home);
 }
 
-function addRoute(app: FastifyInstance, { route, run }: HttpHandler, home: Home): void {
+function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, home: Home): void {
+  const kept = cache && keepTexts(cache);
   app.route({
     method: route.method as HTTPMethods,
     url: route.path,
     bodyLimit: route.bodyMaxBytes,
     config: { access: route.access },
     handler: async (request, reply) => {
+      const known = kept?.find(request);
+      if (known) return sendTagged(request, reply, known);
       const input: RouteInput = {
-        params: parseRequest(route.params, request.params),
-        query: parseRequest(route.query, request.query),
+        params: route.params ? parseRequest(route.params, request.params) : {},
+        query: route.query ? parseRequest(route.query, request.query) : {},
         body: route.body && !route.upload ? parseRequest(route.body, request.body) : null,
         profile: route.profile ? profileOf(request, home) : home,
-        signal: request.signal,
+        get signal() {
+          return request.signal;
+        },
         request,
         reply,
       };
@@ -58,7 +71,10 @@ function addRoute(app: FastifyInstance, { route, run }: HttpHandler, home: Home)
       const answer = await run(input);
       if (reply.sent || answer === reply) return reply;
       if (route.result === null) return answer;
-      return route.method === 'GET' ? sendTagged(request, reply, answer) : answer;
+      if (route.method !== 'GET') return answer;
+      const tagged = tag(answer);
+      kept?.keep(request, tagged);
+      return sendTagged(request, reply, tagged);
     },
   });
 }
@@ -71,11 +87,39 @@ function profileOf({ query, body }: FastifyRequest, home: Home): ProfilePaths {
   return requireProfile(home, said);
 }
 
-/** A page that asks again and again is told in a few bytes that nothing has changed. */
-function sendTagged(request: FastifyRequest, reply: FastifyReply, answer: unknown): FastifyReply {
-  const text = JSON.stringify(answer);
-  const tag = `"${digest(text, 20)}"`;
-  void reply.header('ETag', tag);
-  if (request.headers['if-none-match'] === tag) return reply.status(304).send();
-  return reply.type('application/json; charset=utf-8').send(text);
+interface Tagged {
+  text: string;
+  etag: string;
 }
+
+function tag(answer: unknown): Tagged {
+  const text = JSON.stringify(answer);
+  return { text, etag: `"${digest(text, 20)}"` };
+}
+
+/** A page that asks again and again is told in a few bytes that nothing has changed. */
+function sendTagged(request: FastifyRequest, reply: FastifyReply, { text, etag }: Tagged): FastifyReply {
+  void reply.header('ETag', etag);
+  if (request.headers['if-none-match'] === etag) return reply.status(304).send();
+  return reply.header('Content-Type', 'application/json; charset=utf-8').send(text);
+}
+
+/** The latest text of each key; keys change with what the answer depends on, so old ones are dropped. */
+function keepTexts({ forMs, key }: RouteCache): {
+  find(request: FastifyRequest): Tagged | undefined;
+  keep(request: FastifyRequest, answer: Tagged): void;
+} {
+  const texts = new Map<string, Tagged & { atMs: number }>();
+  return {
+    find(request) {
+      const found = texts.get(key(request));
+      return found && performance.now() - found.atMs <= forMs ? found : undefined;
+    },
+    keep(request, answer) {
+      if (texts.size > KEYS_MAX) texts.clear();
+      texts.set(key(request), { ...answer, atMs: performance.now() });
+    },
+  };
+}
+
+const KEYS_MAX = 8;

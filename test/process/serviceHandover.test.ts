@@ -13,11 +13,15 @@ interface Answer {
   error?: string;
 }
 
-const agent = new Agent({ keepAlive: false });
-t.teardown(() => agent.destroy());
+const fresh = new Agent({ keepAlive: false });
+const kept = new Agent({ keepAlive: true, maxSockets: 4 });
+t.teardown(() => {
+  fresh.destroy();
+  kept.destroy();
+});
 
-/** One request on a connection of its own; a refusal is an answer too. */
-function ask(port: number, path: string, body?: string): Promise<Answer> {
+/** One request, on a connection of its own unless the agent keeps some; a refusal is an answer too. */
+function ask(port: number, path: string, { body, agent = fresh }: { body?: string; agent?: Agent } = {}): Promise<Answer> {
   return new Promise((resolve) => {
     const call = request({
       port,
@@ -58,8 +62,12 @@ t.test('a restart of the dashboard under load fails no request and keeps the tok
   await service.ready();
   const answers: Answer[] = [];
   let running = true;
-  const clients = Array.from({ length: 4 }, async () => {
-    while (running) answers.push(await ask(service.port, '/api/status'));
+  const clients = [fresh, fresh, kept, kept, kept].map(async (agent) => {
+    while (running) {
+      answers.push(await ask(service.port, '/api/status', { agent }));
+      // A page that looks now and then: its connection stands idle in between.
+      if (agent === kept) await new Promise((resolve) => setTimeout(resolve, 2));
+    }
   });
   const token = readFileSync(home.run.dashboardToken, 'utf8');
   const receipt = await restart(service, 'dashboard');
@@ -84,12 +92,12 @@ t.test('a restart of the gateway under load refuses no webhook, loses none and d
   });
   await using service = await startService(home, { env: { AGENT_GATEWAY_BOOTSTRAP_STATE: 'running' } });
   await service.ready();
-  await until('webhooks are taken', async () => (await ask(port, '/webhooks/none', '{}')).status === 404);
+  await until('webhooks are taken', async () => (await ask(port, '/webhooks/none', { body: '{}' })).status === 404);
   const sent = 24;
   const answers: Answer[] = [];
   let next = 0;
   const clients = Array.from({ length: 2 }, async () => {
-    while (next < sent) answers.push(await ask(port, '/webhooks/build', JSON.stringify({ n: `number-${next++}` })));
+    while (next < sent) answers.push(await ask(port, '/webhooks/build', { body: JSON.stringify({ n: `number-${next++}` }) }));
   });
   const receipt = await restart(service, 'gateway');
   await Promise.all(clients);

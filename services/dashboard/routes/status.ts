@@ -2,7 +2,9 @@
  * `GET /api/status`: the public liveness answer (interface spec, http.1). Strangers learn that the
  * service lives and which parts of it do; paths and reasons are for those who may read them anyway.
  */
+import type { FastifyRequest } from 'fastify';
 import { getStatus } from '../../../ipc/contracts/http/status.ts';
+import { limits } from '../../../base/limits.ts';
 import type { Status } from '../../../ipc/contracts/supervisor.ts';
 import { readGatewayState, type GatewayStateFile } from '../../../state/gatewayState.ts';
 import { readPause } from '../../../state/pause.ts';
@@ -12,9 +14,11 @@ import type { Seen } from '../overview.ts';
 import { on, type HttpHandler } from '../route.ts';
 
 export function statusRoutes({ context, binding, token, overview }: Dashboard): HttpHandler[] {
-  const status = on(getStatus, async ({ request }) => {
+  const isLocal = (request: FastifyRequest) => binding.loopback || token.matches(tokenOf(request.raw));
+  const cache = { forMs: limits.dashboard.statusCacheMs, key: (request: FastifyRequest) => `${isLocal(request)} ${overview.generation}` };
+  const answer = async ({ request }: { request: FastifyRequest }) => {
     const seen = await overview.read().catch(() => undefined);
-    const local = binding.loopback || token.matches(tokenOf(request.raw));
+    const local = isLocal(request);
     const gateway = readGatewayState(context.home.gatewayState);
     const pause = readPause(context.home);
     return {
@@ -29,8 +33,8 @@ export function statusRoutes({ context, binding, token, overview }: Dashboard): 
       supervisor: supervisorFields(seen),
       workers: (seen?.status.workers ?? []).map(({ slot, profile, desired, state }) => ({ slot, profile, desired, state })),
     };
-  });
-  return [status];
+  };
+  return [on(getStatus, answer, cache)];
 }
 
 function localPaths(home: Dashboard['context']['home']): Record<string, string> {
