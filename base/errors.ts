@@ -51,6 +51,11 @@ export const errorTable = {
   ALREADY_RUNNING: { rpc: 4107, retry: false, means: 'Another process already owns this home, slot or port.' },
   // state
   CONFIG_INVALID: { rpc: 4201, retry: false, means: 'config.yaml cannot be used; the message names file, line, column and what to write.' },
+  CONFIG_LOCKOUT: {
+    rpc: 4210,
+    retry: false,
+    means: 'The change would close the dashboard to its own user; nothing was written, and the message says what to do first.',
+  },
   CONFIG_KEY: { rpc: 4202, retry: false, means: 'The dotted key is malformed, unknown where it must be known, or would shadow a sibling.' },
   HOME_UNUSABLE: { rpc: 4203, retry: false, means: 'The home directory cannot be read or written.' },
   UNKNOWN_PROFILE: { rpc: 4204, retry: false, means: 'No profile has that name.' },
@@ -128,6 +133,14 @@ export const errorTable = {
   // dashboard
   UNAUTHENTICATED: { rpc: 4801, retry: false, means: 'The request carries no valid session token, or its signature does not verify.' },
   FORBIDDEN_ORIGIN: { rpc: 4802, retry: false, means: 'The Host or Origin header names another site (guard against DNS rebinding).' },
+  SIGN_IN_FAILED: { rpc: 4803, retry: false, means: 'The user name or the password is wrong, or the identity provider did not let the user in.' },
+  SIGN_IN_UNAVAILABLE: { rpc: 4804, retry: true, means: 'The identity provider cannot be reached, or answers with what cannot be trusted.' },
+  TOO_MANY_TRIES: { rpc: 4805, retry: true, means: 'As many sign-ins were tried from this address as a minute allows.' },
+  FORBIDDEN_REQUEST: {
+    rpc: 4806,
+    retry: false,
+    means: 'The request of a signed-in browser lacks the proof that this page made it (guard against forged requests).',
+  },
   // commands
   USAGE: { rpc: 4701, retry: false, means: 'The command line is wrong; the message says how.' },
   NOT_FOUND: { rpc: 4702, retry: false, means: 'The thing named does not exist.' },

@@ -53,7 +53,7 @@ export function exitCodeOf(thrown: unknown): number {
   if (!isAgentError(thrown)) return exitCodes.failed;
   if (usageCodes.has(thrown.code)) return exitCodes.usage;
   if (thrown.code === 'NO_SUPERVISOR') return exitCodes.noSupervisor;
-  return thrown.code === 'CONFIG_INVALID' ? exitCodes.config : exitCodes.failed;
+  return thrown.code === 'CONFIG_INVALID' || thrown.code === 'CONFIG_LOCKOUT' ? exitCodes.config : exitCodes.failed;
 }
 
 /** `agent: <what> — <what to do>`, or `{"error":{"code","message","fix"}}`. */

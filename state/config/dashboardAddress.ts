@@ -1,9 +1,16 @@
 /** Where the dashboard is to listen: for the worker itself, and for the supervisor that holds the address. */
+import { isIP } from 'node:net';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import type { Config } from './schema.ts';
 
 export const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
+
+/** A name or address that only this machine reaches; brackets around IPv6 as URLs have them. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return LOOPBACK_NAMES.has(name) || (isIP(name) === 4 && name.startsWith('127.'));
+}
 
 /** From the environment (`agent up --port --host`), config.yaml, the defaults. Errors: CONFIG_INVALID. */
 export function dashboardAddress(config: Config, env: NodeJS.ProcessEnv): { host: string; port: number } {

@@ -2,11 +2,15 @@
  * Changing one value of config.yaml by dotted path; comments and layout survive. A backslash makes a
  * dot part of a key. The result is validated before it replaces the file.
  */
+import { dirname, join } from 'node:path';
 import { isAlias, isMap, isScalar, isSeq, parse, type Document, type Scalar } from 'yaml';
 import { AgentError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
+import { readSecrets } from '../env.ts';
 import { withFileLock } from '../lock.ts';
+import { refuseLockout } from './lockout.ts';
 import { parseConfigText, parseYaml, readPlain, readText } from './load.ts';
+import type { Config } from './schema.ts';
 
 export type KeyPath = (string | number)[];
 
@@ -54,30 +58,46 @@ export function parseValue(text: string): unknown {
 
 /**
  * Sets (or, with `undefined`, removes) a value and writes the file. Nothing is written unless the whole
- * result is valid. Errors: CONFIG_KEY, CONFIG_INVALID, DISK_FULL, LOCK_HELD.
+ * result is valid and leaves the dashboard open to its user. Errors: CONFIG_KEY, CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD.
  */
 export async function setConfigValue(path: string, dotted: string, value: unknown): Promise<{ before: unknown; after: unknown }> {
   const wanted = parseKeyPath(dotted);
   return withFileLock(path, () => {
-    const document = parseYaml(readText(path), path);
+    const old = readText(path);
+    const document = parseYaml(old, path);
     refuseShadowing(document, wanted, dotted);
     const keys = asWritten(document, wanted, dotted);
     const before: unknown = plain(document.getIn(keys));
     if (value !== undefined) setIn(document, keys, value);
     else if (document.hasIn(keys)) document.deleteIn(keys);
     const text = document.toString({ lineWidth: 0 });
-    parseConfigText(text, path);
+    accept(path, old, text);
     writeFileAtomic(path, text);
     return { before, after: value };
   });
 }
 
-/** Replaces the whole file after validating it. Errors: CONFIG_INVALID, DISK_FULL, LOCK_HELD. */
+/** Replaces the whole file after validating it. Errors: CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD. */
 export async function replaceConfigText(path: string, text: string): Promise<void> {
   await withFileLock(path, () => {
-    parseConfigText(text, path);
+    accept(path, readText(path), text);
     writeFileAtomic(path, text);
   });
+}
+
+/** The new text is valid, and does not lock anybody out who was in. Errors: CONFIG_INVALID, CONFIG_LOCKOUT. */
+function accept(path: string, old: string, text: string): void {
+  const { config } = parseConfigText(text, path);
+  refuseLockout(configBefore(old, path), config, readSecrets(join(dirname(path), '.env')));
+}
+
+/** A file that was broken is no measure. */
+function configBefore(text: string, path: string): Config {
+  try {
+    return parseConfigText(text, path).config;
+  } catch {
+    return {};
+  }
 }
 
 /** The same path in the words of the file: `8080` may be a number there. Errors: CONFIG_KEY where no value can stand. */

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { levels } from '../../base/closedWords.ts';
+import { limits } from '../../base/limits.ts';
 
 const Port = z.number().int().min(0).max(65_535);
 const Names = z.array(z.string());
@@ -111,6 +112,37 @@ function isPattern(text: string): boolean {
     return false;
   }
 }
+
+/** What the words mean together is checked in signIn.ts: a wrong one concerns the dashboard alone, not the whole file. */
+const DashboardConfig = z.looseObject({
+  host: z.string().optional(),
+  port: Port.optional(),
+  /** The address that people type, when a proxy stands in front. */
+  public_url: z.string().optional(),
+  /** Addresses or networks whose X-Forwarded-… counts. */
+  trusted_proxies: z.array(z.string()).max(limits.signIn.trustedProxiesMax).optional(),
+  basic_auth: z
+    .looseObject({
+      username: z.string().max(limits.signIn.usernameMaxChars).optional(),
+      /** `agent dashboard passwd` makes it, and writes it into .env. */
+      password_hash: z.string().optional(),
+      password: z.string().max(limits.signIn.passwordMaxChars).optional(),
+      secret: z.string().optional(),
+      session_ttl_seconds: z.number().int().min(60).max(limits.signIn.renewalsMaxSeconds).optional(),
+    })
+    .optional(),
+  oauth: z
+    .looseObject({
+      /** Offers only this one of the two. */
+      provider: z.enum(['self-hosted', 'portal']).optional(),
+      /** Subjects or verified mail addresses; without it, whoever the provider signs in. */
+      allowed_users: z.array(z.string()).max(limits.signIn.allowedUsersMax).optional(),
+      self_hosted: z
+        .looseObject({ issuer: z.string().optional(), client_id: z.string().optional(), scopes: z.string().optional() })
+        .optional(),
+    })
+    .optional(),
+});
 
 export const Config = z.looseObject({
   model: z
@@ -239,7 +271,9 @@ export const Config = z.looseObject({
       tool_progress: z.enum(['off', 'new', 'all', 'verbose']).optional(),
     })
     .optional(),
-  dashboard: z.looseObject({ host: z.string().optional(), port: Port.optional() }).optional(),
+  dashboard: DashboardConfig.optional(),
+  /** The account service; what it is good for comes with a sign-in there. */
+  portal: z.looseObject({ base_url: z.string().optional() }).optional(),
   platforms: z.record(z.string(), PlatformConfig).optional(),
   mcp_servers: z.record(z.string(), McpServerConfig).optional(),
   cron: z
@@ -276,7 +310,6 @@ export type Config = z.infer<typeof Config>;
 
 /** Top-level keys that other parts of the product define or reserve; anything else is warned about once. */
 export const reservedKeys: ReadonlySet<string> = new Set([
-  'portal',
   'connections',
   'updates',
   'telemetry',
