@@ -73,6 +73,8 @@ export interface RunPaths {
   goodConfig: string;
   /** Session token of the running dashboard (the dashboard writes it, 0600, and removes it when it leaves). */
   dashboardToken: string;
+  /** Secret of the session cookies and what was signed out early (the dashboard writes it, 0600). */
+  dashboardSignIn: string;
   socket(slot: string): string;
 }
 
@@ -191,6 +193,7 @@ function runPaths(dir: string): RunPaths {
     receipts: join(dir, 'receipts.ndjson'),
     goodConfig: join(dir, 'config.good.yaml'),
     dashboardToken: join(dir, 'dashboard-token'),
+    dashboardSignIn: join(dir, 'dashboard-signin.json'),
     socket: (slot) => socketPath(dir, slot),
   };
 }

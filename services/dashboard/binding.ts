@@ -1,6 +1,6 @@
 /**
  * Where the dashboard listens, and what that means for trust: loopback is served with the token in
- * the page, anything wider needs `--insecure` said out loud, because there is no sign-in provider yet.
+ * the page, anything wider wants a sign-in, or `--insecure` said out loud.
  */
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
@@ -9,13 +9,19 @@ import { AgentError, errnoOf } from '../../base/errors.ts';
 import type { Config } from '../../state/config/schema.ts';
 import { inheritedListener } from '../inherited.ts';
 import { dashboardAddress, LOOPBACK_NAMES } from '../../state/config/dashboardAddress.ts';
+import { openWithout, reachOf } from '../../state/config/lockout.ts';
+import { signInSettings, type SignInSettings } from '../../state/config/signIn.ts';
+import type { Secrets } from '../../state/env.ts';
 import { holderOf } from '../../state/portHolder.ts';
 
 export interface Binding {
   host: string;
   port: number;
-  /** Only this machine can reach it. */
+  /** Only this machine can reach it, under its own names alone. */
   loopback: boolean;
+  /** Who comes must sign in. */
+  gated: boolean;
+  settings: SignInSettings;
   /** Names a request may carry in its Host header, lower case, without port. */
   isAllowedHost(name: string): boolean;
 }
@@ -23,14 +29,21 @@ export interface Binding {
 const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 /** From the environment (`agent up --port --host`), config.yaml, the defaults. Errors: CONFIG_INVALID. */
-export function resolveBinding(config: Config, env: NodeJS.ProcessEnv = process.env): Binding {
+export function resolveBinding(config: Config, secrets: Pick<Secrets, 'get'>, env: NodeJS.ProcessEnv = process.env): Binding {
   const { host, port } = dashboardAddress(config, env);
-  const loopback = isLoopback(host);
-  if (!loopback && env.AGENT_DASHBOARD_INSECURE !== '1') throw tooOpen(host, port);
-  return { host, port, loopback, isAllowedHost: (name) => isAllowed(name, host) };
+  const settings = signInSettings(config, secrets);
+  const open = openWithout(config, settings, env);
+  if (open) throw tooOpen(open);
+  const reach = reachOf(config, settings, env);
+  const gated = reach !== undefined && env.AGENT_DASHBOARD_INSECURE !== '1';
+  const [problem] = settings.problems;
+  if (gated && problem) throw new AgentError('CONFIG_INVALID', `the sign-in of the dashboard is set up wrong: ${problem}`);
+  const publicHost = settings.publicUrl && nameOf(settings.publicUrl.hostname);
+  const isAllowedHost = (name: string) => name === publicHost || isAllowed(name, host);
+  return { host, port, loopback: reach === undefined, gated, settings, isAllowedHost };
 }
 
-export const isLoopback = (host: string): boolean => LOOPBACK_NAMES.has(host) || (isIP(host) === 4 && host.startsWith('127.'));
+const nameOf = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
 
 /**
  * DNS rebinding needs a name that the attacker controls, so an address typed as digits is safe wherever
@@ -95,12 +108,8 @@ function listenError(cause: unknown, host: string, port: number): AgentError {
   }
 }
 
-function tooOpen(host: string, port: number): AgentError {
-  return new AgentError(
-    'CONFIG_INVALID',
-    `the dashboard would listen on ${host}:${port}, where others can reach it, and no sign-in is set up`,
-    {
-      fix: 'set dashboard.host to 127.0.0.1 and come through an SSH tunnel (ssh -L 9119:127.0.0.1:9119 …), or accept the token as the only protection with `agent up --insecure`',
-    },
-  );
+function tooOpen(why: string): AgentError {
+  return new AgentError('CONFIG_INVALID', why, {
+    fix: 'or set dashboard.host to 127.0.0.1 and come through an SSH tunnel (ssh -L 9119:127.0.0.1:9119 …), or accept the token as the only protection with `agent up --insecure`',
+  });
 }

@@ -16,11 +16,13 @@ export function checkOrigin({ headers }: Pick<IncomingMessage, 'headers'>, bindi
   const host = headers.host ?? '';
   if (!binding.isAllowedHost(nameOf(host))) {
     throw new AgentError('FORBIDDEN_ORIGIN', `this dashboard is not served as "${host.slice(0, 100)}"`, {
-      fix: 'use the address that `agent status` shows',
+      fix: 'use the address that `agent status` shows; behind a proxy, set dashboard.public_url',
     });
   }
   const { origin } = headers;
   if (origin === undefined || origin === 'null' || origin === `http://${host}` || origin === `https://${host}`) return;
+  // A proxy may speak to us under another name than the one that people type.
+  if (origin === binding.settings.publicUrl?.origin) return;
   throw new AgentError('FORBIDDEN_ORIGIN', `requests from ${origin.slice(0, 100)} are refused`);
 }
 

@@ -11,6 +11,9 @@ import type { Access } from '../../ipc/httpRoute.ts';
 import type { ProfilePaths } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { Binding } from './binding.ts';
+import type { Gate } from './auth/gate.ts';
+import type { Identity } from './auth/identity.ts';
+import { addSignInRoutes, loginAddress } from './auth/routes.ts';
 import { checkOrigin, tokenOf, type SessionToken } from './guard.ts';
 import type { Overview } from './overview.ts';
 import { encodingFor, type Page } from './page.ts';
@@ -24,12 +27,17 @@ declare module 'fastify' {
     /** Who may call it; absent = signed in. */
     access?: Access;
   }
+  interface FastifyRequest {
+    /** Who asks; null on routes that ask nobody. */
+    who: Identity | null;
+  }
 }
 
 export interface Dashboard {
   context: WorkerContext;
   binding: Binding;
   token: SessionToken;
+  gate: Gate;
   page: Page;
   overview: Overview;
   /** The agent worker of a profile; started when it does not run. */
@@ -37,7 +45,7 @@ export interface Dashboard {
 }
 
 export function buildHttp(dashboard: Dashboard): FastifyInstance {
-  const { context, binding, token } = dashboard;
+  const { context, binding, gate } = dashboard;
   const app = fastify({
     logger: false,
     bodyLimit: limits.dashboard.bodyMaxBytes,
@@ -50,6 +58,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
 
   app.server.maxConnections = limits.dashboard.socketsMax + limits.dashboard.strangersMax + limits.dashboard.requestsMax;
   app.server.headersTimeout = limits.dashboard.headMs;
+  app.decorateRequest('who', null);
   app.addHook('onRequest', (request, reply, done) => {
     void reply.headers(securityHeaders);
     if (isApi(request)) void reply.header('Cache-Control', 'no-store');
@@ -57,11 +66,14 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
     const access = request.routeOptions.config?.access ?? 'signedIn';
     if (access !== 'outside') checkOrigin(request.raw, binding);
-    if (isApi(request) && access === 'signedIn' && !token.matches(tokenOf(request.raw))) throw unauthenticated();
-    done();
+    if (!isApi(request) || access !== 'signedIn') return done();
+    gate.admit(request.raw, reply).then((who) => {
+      request.who = who;
+      done();
+    }, done);
   });
   app.setErrorHandler((thrown, request, reply) => {
-    logFailure(context.log, request, thrown);
+    logFailure(context.log, request, { thrown, from: gate.clients.addressOf(request.raw) });
     return sendProblem(reply, thrown);
   });
   app.setNotFoundHandler((request, reply) => {
@@ -71,6 +83,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
 
   addRoutes(app, allRoutes(dashboard), context.home);
   addCronFireRoute(app, dashboard);
+  addSignInRoutes(app, dashboard);
   return app;
 }
 
@@ -78,13 +91,6 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
 const withoutCompilers = {
   compilersFactory: { buildValidator: () => () => () => true, buildSerializer: () => () => JSON.stringify },
 } as unknown as NonNullable<FastifyServerOptions['schemaController']>;
-
-/** Errors of a request without a valid token; also the reason given to a WebSocket. */
-export function unauthenticated(): AgentError {
-  return new AgentError('UNAUTHENTICATED', 'the session token is missing or not valid', {
-    fix: 'load the page again, or open the address that `agent up` prints',
-  });
-}
 
 const securityHeaders = {
   'X-Content-Type-Options': 'nosniff',
@@ -99,7 +105,8 @@ const securityHeaders = {
 const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0]!;
 const isApi = (request: FastifyRequest): boolean => pathOf(request) === '/api' || pathOf(request).startsWith('/api/');
 
-function servePage({ page, token, binding }: Dashboard, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function servePage(dashboard: Dashboard, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { page, gate } = dashboard;
   const path = pathOf(request);
   if (request.method !== 'GET' && request.method !== 'HEAD') throw new AgentError('NOT_FOUND', `there is no ${request.method} ${path}`);
   const asset = page.asset(path);
@@ -112,7 +119,8 @@ function servePage({ page, token, binding }: Dashboard, request: FastifyRequest,
   }
   // A name with an extension is a file that does not exist, not a place of the page.
   if (/\.[a-z0-9]+$/i.test(path)) throw new AgentError('NOT_FOUND', `there is no ${path}`);
-  const { html, policy } = page.index(mayHaveToken(request, token, binding) ? token.value : null);
+  if (gate.mode === 'signIn' && !gate.whoIs(request.raw)) return reply.redirect(loginAddress(request.url), 302);
+  const { html, policy } = page.index(gate.mode === 'signIn' ? { signedIn: true } : { token: tokenFor(dashboard, request) });
   return reply
     .status(page.built ? 200 : 503)
     .headers({ 'Cache-Control': 'no-store', 'Content-Security-Policy': policy })
@@ -126,18 +134,19 @@ function servePage({ page, token, binding }: Dashboard, request: FastifyRequest,
  * site can read the answer (no CORS, same-origin resource policy). A proxy in front breaks that reasoning, so
  * what was forwarded, and any wider bind, must bring the token: the login address does.
  */
-function mayHaveToken(request: FastifyRequest, token: SessionToken, binding: Binding): boolean {
-  const forwarded = 'x-forwarded-for' in request.headers || 'forwarded' in request.headers || 'via' in request.headers;
-  if (binding.loopback && !forwarded) return true;
-  return token.matches(tokenOf(request.raw, new URLSearchParams(request.url.split('?', 2)[1])));
+function tokenFor({ token, binding }: Dashboard, request: FastifyRequest): string | null {
+  const forwarded = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'].some((name) => name in request.headers);
+  // A proxy that adds none of these speaks HTTP/1.0 to us unless it was told otherwise; no browser does.
+  if (binding.loopback && !forwarded && request.raw.httpVersion !== '1.0') return token.value;
+  return token.matches(tokenOf(request.raw, new URLSearchParams(request.url.split('?', 2)[1]))) ? token.value : null;
 }
 
 /** Refusals are worth a line, defects a stack; neither gets the query, which may hold the token. */
-function logFailure(log: Logger, request: FastifyRequest, thrown: unknown): void {
+function logFailure(log: Logger, request: FastifyRequest, { thrown, from }: { thrown: unknown; from: string }): void {
   const { status, code } = problemOf(thrown);
   const line = `${request.method} ${pathOf(request).slice(0, 200)} answered ${status} ${code}`;
   if (code === 'INTERNAL') log.error(line, errorFields(thrown));
   else if (status === 401 || status === 403)
-    log.warn(line, { from: request.ip, ...(thrown instanceof Error && thrown.cause ? { cause: messageOf(thrown.cause) } : {}) });
+    log.warn(line, { from, ...(thrown instanceof Error && thrown.cause ? { cause: messageOf(thrown.cause) } : {}) });
   else log.info(line);
 }

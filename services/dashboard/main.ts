@@ -7,9 +7,11 @@ import type { FastifyInstance } from 'fastify';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
 import { DEFAULT_PROFILE } from '../../state/home.ts';
+import { loginCode } from '../../ipc/contracts/dashboard.ts';
+import { handle } from '../../ipc/link.ts';
 import { runWorker, type WorkerContext, type WorkerService } from '../worker.ts';
-import { listen, resolveBinding } from './binding.ts';
-import { openSessionToken } from './guard.ts';
+import { openGate } from './auth/gate.ts';
+import { listen, resolveBinding, type Binding } from './binding.ts';
 import { prepareHandOver } from './handOver.ts';
 import { buildHttp, type Dashboard } from './http.ts';
 import { createOverview } from './overview.ts';
@@ -17,16 +19,15 @@ import { loadPage } from './page.ts';
 import { acceptSockets } from './sockets/upgrade.ts';
 
 async function startDashboard(context: WorkerContext): Promise<WorkerService> {
-  const binding = resolveBinding(context.config().config);
+  const binding = resolveBinding(context.config().config, context.secrets());
   await using life = new AsyncDisposableStack();
-  const token = life.use(openSessionToken(context.home.run.dashboardToken, context.relieves));
-  context.redact.learn([token.value]);
+  const gate = life.use(openGate(context, binding));
   const overview = life.use(createOverview(context));
   const page = loadPage(join(context.release.root, 'dist', 'page'));
   if (!page.built) context.log.warn('the page is not built: run `npm run build`');
 
   const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
-  const dashboard: Dashboard = { context, binding, token, page, overview, agentOf };
+  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, agentOf };
   const app = buildHttp(dashboard);
   const handOver = prepareHandOver(app);
   await app.ready();
@@ -35,11 +36,11 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const address = await listen(app.server, binding);
   context.reportFacts({ address });
   context.log.info(`serving ${address}`);
-  if (!binding.loopback) warnExposed(context, binding.host);
+  warnExposed(context, binding);
 
   const owned = life.move();
   return {
-    handlers: [],
+    handlers: [handle(loginCode, () => ({ code: gate.mode === 'token' ? gate.codes.issue(true) : null }))],
     active: () => sockets.active(),
     steps: () => sockets.sentBytes(),
     facts: () => ({ sockets: sockets.active().length }),
@@ -62,8 +63,17 @@ async function closeServer(app: FastifyInstance): Promise<void> {
   await app.close();
 }
 
-/** `--insecure` is said out loud, with what it opens. */
-function warnExposed({ log }: WorkerContext, host: string): void {
+/** `--insecure` is said out loud, with what it opens; so is a password that travels in the clear. */
+function warnExposed({ log }: WorkerContext, { loopback, gated, host, settings: { providers, publicUrl } }: Binding): void {
+  if (loopback) return;
+  const clear = publicUrl?.protocol !== 'https:';
+  if (gated && clear && providers.some(({ kind }) => kind === 'basic'))
+    log.warn(`passwords reach ${host} unencrypted: for trusted networks only, or put a proxy with https in front (docs/reverse-proxy.md)`);
+  for (const one of providers) {
+    if (gated && one.kind === 'oidc' && one.allowedUsers.length === 0)
+      log.info(`whoever ${one.issuer} signs in may use this dashboard; dashboard.oauth.allowed_users narrows that`);
+  }
+  if (gated) return;
   log.warn(
     `--insecure: anyone who can reach ${host} and has the session token can read every conversation, run commands and change the configuration; ` +
       'the connection is not encrypted, so whoever sees the traffic sees the token',

@@ -21,9 +21,11 @@ export interface Asset {
 export interface Page {
   built: boolean;
   asset(path: string): Asset | undefined;
-  /** `token` null: the page asks for it. */
-  index(token: string | null): { html: string; policy: string };
+  index(boot: Boot): { html: string; policy: string };
 }
+
+/** What the page starts with: the token (null: it asks for it), or the word that its cookies are its proof. */
+export type Boot = { token: string | null } | { signedIn: true };
 
 const types: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -46,13 +48,14 @@ export function loadPage(dir: string): Page {
   return {
     built,
     asset: (path) => assets.get(path),
-    index(token) {
+    index(boot) {
       const nonce = randomBytes(16).toString('base64');
       // `<` cannot end the script element early, whatever a pinned token holds.
-      const value = JSON.stringify(token).replaceAll('<', '\\u003c');
-      const boot = `<script nonce="${nonce}">window.__AGENT_SESSION_TOKEN__=${value}</script>`;
+      const value = 'token' in boot ? JSON.stringify(boot.token).replaceAll('<', '\\u003c') : 'null';
+      const words = 'token' in boot ? `window.__AGENT_SESSION_TOKEN__=${value}` : 'window.__AGENT_AUTH_REQUIRED__=true';
+      const script = `<script nonce="${nonce}">${words}</script>`;
       // A replacement function: a token with `$&` in it is no pattern.
-      const html = template.replaceAll('__NONCE__', nonce).replace(BOOT_MARK, () => boot);
+      const html = template.replaceAll('__NONCE__', nonce).replace(BOOT_MARK, () => script);
       return { html, policy: policyOf(nonce) };
     },
   };

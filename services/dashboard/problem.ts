@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { AgentError, errorTable, isAgentError, messageOf, type ErrorCode } from '../../base/errors.ts';
+import { GateRefusal } from './auth/refusal.ts';
 
 export interface Problem {
   type: string;
@@ -12,11 +13,18 @@ export interface Problem {
   fix?: string;
   /** Wrong fields of a 422, each with its path. */
   errors?: { path: string; message: string }[];
+  /** Of the gate's own 401 (contract §9): why, and where to sign in. */
+  error?: GateRefusal['error'];
+  login_url?: string;
 }
 
 const statusOf: Partial<Record<ErrorCode, number>> = {
   UNAUTHENTICATED: 401,
+  SIGN_IN_FAILED: 401,
   FORBIDDEN_ORIGIN: 403,
+  FORBIDDEN_REQUEST: 403,
+  TOO_MANY_TRIES: 429,
+  CONFIG_LOCKOUT: 422,
   BAD_TOKEN: 503,
   NOT_FOUND: 404,
   UNKNOWN_SLOT: 404,
@@ -71,6 +79,7 @@ export function problemOf(thrown: unknown): Problem {
       ...problem(thrown.code, status, thrown.message),
       ...(thrown.fix === undefined ? {} : { fix: thrown.fix }),
       ...(thrown instanceof InvalidRequest ? { errors: thrown.errors } : {}),
+      ...(thrown instanceof GateRefusal ? { error: thrown.error, ...(thrown.loginUrl === null ? {} : { login_url: thrown.loginUrl }) } : {}),
     };
   }
   // What fastify itself refuses: malformed JSON, a body over the limit, an unknown media type.

@@ -4,6 +4,7 @@ import { AgentError } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
 import type { HttpRoute } from '../../ipc/httpRoute.ts';
 import { DEFAULT_PROFILE, requireProfile, type Home, type ProfilePaths } from '../../state/home.ts';
+import type { Identity } from './auth/identity.ts';
 import { parseRequest } from './problem.ts';
 
 export interface RouteInput<P = unknown, Q = unknown, B = unknown> {
@@ -12,6 +13,8 @@ export interface RouteInput<P = unknown, Q = unknown, B = unknown> {
   body: B;
   /** Of the request's `profile`; the default one when it names none. */
   profile: ProfilePaths;
+  /** Who asks; null on routes that ask nobody. */
+  who: Identity | null;
   /** Aborts when the client goes away. */
   signal: AbortSignal;
   request: FastifyRequest;
@@ -61,6 +64,7 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, home
         query: route.query ? parseRequest(route.query, request.query) : {},
         body: route.body && !route.upload ? parseRequest(route.body, request.body) : null,
         profile: route.profile ? profileOf(request, home) : home,
+        who: request.who,
         get signal() {
           return request.signal;
         },

@@ -1,5 +1,6 @@
 /** Every HTTP route of the dashboard. The OpenAPI document is made from this list; a test holds it against what is served. */
 import type { HttpRoute, KeyOf } from '../../httpRoute.ts';
+import * as auth from './auth.ts';
 import * as cron from './cron.ts';
 import * as logs from './logs.ts';
 import * as pause from './pause.ts';
@@ -8,7 +9,7 @@ import * as sessions from './sessions.ts';
 import * as status from './status.ts';
 import * as workers from './workers.ts';
 
-const subjects = [status, workers, pause, logs, sessions, cron, service] as const;
+const subjects = [status, auth, workers, pause, logs, sessions, cron, service] as const;
 
 type ValueOf<T> = T extends unknown ? T[keyof T] : never;
 type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;

@@ -13,9 +13,8 @@ import type { SignInSettings } from '../../../state/config/signIn.ts';
 import { cookiesOf, setCookie, type CookieJar } from './cookies.ts';
 import { requireOwnPage } from './csrf.ts';
 import { isPassword, type Door, type Gate, type SharedParts } from './gate.ts';
-import type { Identity } from './identity.ts';
 import { createOneTime } from './oneTime.ts';
-import type { Provider, RedirectProvider, SignedIn } from './provider.ts';
+import type { Provider } from './provider.ts';
 import { sessionOver, signInNeeded } from './refusal.ts';
 import { createSeal } from './seal.ts';
 import { ACCESS_COOKIE, createSessions, identityOf, isOver, REFRESH_COOKIE, type Renewal, type Session, type Sessions } from './session.ts';
@@ -67,6 +66,7 @@ export function createCookieGate(parts: Parts): Gate {
   const inside: Inside = { ...parts, sessions, kept, watch, secret, tries: createTries(), renew: createRenewal(parts, sessions, watch) };
   const tickets = createOneTime<Session>({ seconds: limits.signIn.ticketSeconds });
   const sessionOf = (request: IncomingMessage): Session | undefined => sessions.read(jarOf(request, shared).get(ACCESS_COOKIE));
+  const renewedOn = new WeakMap<FastifyReply, Session>();
   const valid = (request: IncomingMessage): Session | undefined => {
     const session = sessionOf(request);
     return session && !isOver(session) ? session : undefined;
@@ -82,10 +82,13 @@ export function createCookieGate(parts: Parts): Gate {
     },
     async admit(request, reply) {
       requireOwnPage(request, shared.clients.originOf(request));
-      return identityOf(await admitted(inside, request, reply, sessionOf(request)));
+      const session = await admitted(inside, request, reply, sessionOf(request));
+      renewedOn.set(reply, session);
+      return identityOf(session);
     },
-    ticketFor(request) {
-      const session = valid(request);
+    ticketFor(request, reply) {
+      // The request that asks may have been renewed on its way in.
+      const session = renewedOn.get(reply) ?? valid(request);
       if (!session) throw signInNeeded();
       return tickets.issue(session);
     },
@@ -214,7 +217,10 @@ function createDoor(inside: Inside): Door {
       void reply.header('Set-Cookie', setCookie(name, '', { secure: secureOf(request), seconds: 0 }));
       const provider = providers.find(({ id }) => id === flow?.provider);
       if (!flow || provider?.kind !== 'redirect' || flow.until < Date.now())
-        throw new AgentError('SIGN_IN_FAILED', 'this sign-in was not begun in this browser, or too long ago', { fix: 'sign in again' });
+        throw new AgentError('SIGN_IN_FAILED', 'this sign-in was not begun in this browser, or too long ago', {
+          fix: 'sign in again',
+          facts: { page: 'stale' },
+        });
       const current = new URL(`${callbackOf(request, shared)}?${query}`);
       const session = door.open(request, reply, provider, await provider.finish(current, flow));
       return { session, next: flow.next };
@@ -226,7 +232,7 @@ function createDoor(inside: Inside): Door {
       const person = await provider?.check(username, password);
       if (!provider || !person) {
         log.warn('a sign-in with a password was refused', { from });
-        throw new AgentError('SIGN_IN_FAILED', 'the user name or the password is wrong');
+        throw new AgentError('SIGN_IN_FAILED', 'the user name or the password is wrong', { facts: { page: 'wrong' } });
       }
       tries.forget(from);
       return door.open(request, reply, provider, { person, seconds: provider.sessionSeconds });

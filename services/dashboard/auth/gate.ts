@@ -41,7 +41,7 @@ export interface Gate extends Disposable {
   /** Whose request this is, or a refusal; renews a session that is about to end. Errors: UNAUTHENTICATED (GateRefusal), FORBIDDEN_REQUEST, SIGN_IN_UNAVAILABLE. */
   admit(request: IncomingMessage, reply: FastifyReply): Promise<Identity>;
   /** A word for one WebSocket, bound to whoever asks. Errors: UNAUTHENTICATED. */
-  ticketFor(request: IncomingMessage): string;
+  ticketFor(request: IncomingMessage, reply: FastifyReply): string;
   /** Null: close it with 4401. */
   socketPass(request: IncomingMessage, query: URLSearchParams): SocketPass | null;
   /** What only signed-in browsers have; undefined with the token. */

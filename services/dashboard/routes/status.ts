@@ -9,12 +9,11 @@ import type { Status } from '../../../ipc/contracts/supervisor.ts';
 import { readGatewayState, type GatewayStateFile } from '../../../state/gatewayState.ts';
 import { readPause } from '../../../state/pause.ts';
 import type { Dashboard } from '../http.ts';
-import { tokenOf } from '../guard.ts';
 import type { Seen } from '../overview.ts';
 import { on, type HttpHandler } from '../route.ts';
 
-export function statusRoutes({ context, binding, token, overview }: Dashboard): HttpHandler[] {
-  const isLocal = (request: FastifyRequest) => binding.loopback || token.matches(tokenOf(request.raw));
+export function statusRoutes({ context, binding, gate, overview }: Dashboard): HttpHandler[] {
+  const isLocal = (request: FastifyRequest) => binding.loopback || gate.whoIs(request.raw) !== null;
   const cache = { forMs: limits.dashboard.statusCacheMs, key: (request: FastifyRequest) => `${isLocal(request)} ${overview.generation}` };
   const answer = async ({ request }: { request: FastifyRequest }) => {
     const seen = await overview.read().catch(() => undefined);
@@ -25,9 +24,9 @@ export function statusRoutes({ context, binding, token, overview }: Dashboard): 
       version: context.release.version,
       ...(local ? localPaths(context.home) : {}),
       ...gatewayFields(seen?.status, gateway.kind === 'present' ? gateway.state : {}, local),
-      auth_required: false,
-      auth_providers: [],
-      auth_flows: [],
+      auth_required: gate.mode === 'signIn',
+      auth_providers: gate.providers.map(({ id }) => id),
+      auth_flows: [...gate.flows],
       can_update_agent: false,
       paused: pause ? { reason: local ? pause.reason : null, engaged_at: pause.engaged_at, expires_at: pause.expires_at } : null,
       supervisor: supervisorFields(seen),

@@ -1,6 +1,7 @@
 /** Every handler of the dashboard, subject by subject. */
 import type { Dashboard } from '../http.ts';
 import type { HttpHandler } from '../route.ts';
+import { authRoutes } from './auth.ts';
 import { logRoutes } from './logs.ts';
 import { pauseRoutes } from './pause.ts';
 import { serviceRoutes } from './service.ts';
@@ -11,6 +12,7 @@ import { workerRoutes } from './workers.ts';
 export function allRoutes(dashboard: Dashboard): HttpHandler[] {
   return [
     ...statusRoutes(dashboard),
+    ...authRoutes(dashboard),
     ...workerRoutes(dashboard),
     ...pauseRoutes(dashboard),
     ...logRoutes(),

@@ -9,8 +9,9 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { sleep } from '../../../base/time.ts';
-import { checkOrigin, tokenOf } from '../guard.ts';
-import { unauthenticated, type Dashboard } from '../http.ts';
+import type { SocketPass } from '../auth/gate.ts';
+import { checkOrigin } from '../guard.ts';
+import type { Dashboard } from '../http.ts';
 import { problemOf } from '../problem.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { followLogs } from './logFollow.ts';
@@ -64,19 +65,23 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
       if (wss.clients.size - strangers >= limits.dashboard.socketsMax) {
         throw new AgentError('TOO_MANY_CONNECTIONS', `${wss.clients.size} sockets are open`);
       }
-      const refusal = refuse(request, searchParams, dashboard);
-      if (refusal) {
-        dashboard.context.log.warn(`WebSocket ${pathname} refused with ${refusal.code}: ${refusal.reason}`);
-        if (strangers >= limits.dashboard.strangersMax) throw unauthenticated();
+      const pass = passFor(request, searchParams, dashboard);
+      if ('code' in pass) {
+        dashboard.context.log.warn(`WebSocket ${pathname} refused with ${pass.code}: ${pass.reason}`);
+        if (strangers >= limits.dashboard.strangersMax) throw new AgentError('UNAUTHENTICATED', pass.reason);
         strangers++;
         socket.once('close', () => strangers--);
-        return accept((open) => turnAway(open, refusal));
+        return accept((open) => turnAway(open, pass));
       }
       route.prepare?.(searchParams);
       accept((open) => {
         paths.set(open, pathname);
         wires.set(open, request.socket);
         heart.add(open);
+        open.once(
+          'close',
+          pass.watch(() => open.close(closeCodes.unauthenticated, 'the session is over')),
+        );
         route.serve(open, searchParams);
       });
     } catch (thrown) {
@@ -114,13 +119,14 @@ interface Refusal {
   reason: string;
 }
 
-function refuse(request: IncomingMessage, query: URLSearchParams, { binding, token }: Dashboard): Refusal | undefined {
+function passFor(request: IncomingMessage, query: URLSearchParams, { binding, gate }: Dashboard): SocketPass | Refusal {
   try {
     checkOrigin(request, binding);
   } catch {
     return { code: closeCodes.forbidden, reason: 'this Host or Origin is not allowed' };
   }
-  return token.matches(tokenOf(request, query)) ? undefined : { code: closeCodes.unauthenticated, reason: unauthenticated().message };
+  const word = gate.mode === 'signIn' ? 'ticket' : 'session token';
+  return gate.socketPass(request, query) ?? { code: closeCodes.unauthenticated, reason: `the ${word} is missing or not valid` };
 }
 
 /** A stranger that does not answer the close must not hold a place. */

@@ -1,0 +1,105 @@
+/**
+ * A real OpenID Connect server (the certified `oidc-provider` package) on loopback, with one user and no
+ * forms: whoever comes is Ada. It counts what it was asked and can be told to misbehave.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { generateKeyPairSync } from 'node:crypto';
+import Provider, { type ClientMetadata, type Configuration } from 'oidc-provider';
+
+export interface FakeProvider extends AsyncDisposable {
+  issuer: string;
+  /** `GET /.well-known/openid-configuration`, `POST /token`, … in order. */
+  asked: string[];
+  /** Answers instead of the server; undefined = let it answer. */
+  intercept?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
+  /** Refuses every sign-in from now on. */
+  deny: boolean;
+  provider: Provider;
+}
+
+export interface FakeProviderOptions {
+  clients?: ClientMetadata[];
+  alg?: 'RS256' | 'ES256' | 'PS256';
+  claims?: Record<string, unknown>;
+  configuration?: Configuration;
+  /** Seconds of access tokens. */
+  accessSeconds?: number;
+}
+
+export const CLIENT_ID = 'agent-dashboard';
+
+/** A public client as the dashboard is one. */
+export const publicClient = (redirectUris: string[], more: Partial<ClientMetadata> = {}): ClientMetadata => ({
+  client_id: CLIENT_ID,
+  redirect_uris: redirectUris,
+  token_endpoint_auth_method: 'none',
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  ...more,
+});
+
+export async function startFakeProvider({
+  clients = [],
+  alg = 'RS256',
+  claims = { name: 'Ada Lovelace', email: 'ada@example.org', email_verified: true },
+  configuration = {},
+  accessSeconds = 3_600,
+}: FakeProviderOptions = {}): Promise<FakeProvider> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  const provider = new Provider(issuer, {
+    clients: clients.map((client) => ({ id_token_signed_response_alg: alg, ...client })),
+    jwks: { keys: [keyFor(alg)] },
+    clientDefaults: { id_token_signed_response_alg: alg },
+    enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'PS256'] },
+    claims: { profile: ['name'], email: ['email', 'email_verified'] },
+    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id, ...claims }) }),
+    features: { devInteractions: { enabled: false }, revocation: { enabled: true }, ...configuration.features },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    pkce: { required: () => true },
+    cookies: { keys: ['a key of a test'] },
+    ttl: { AccessToken: accessSeconds, IdToken: accessSeconds, RefreshToken: 86_400, Interaction: 600, Session: 86_400, Grant: 86_400 },
+    ...configuration,
+  } as Configuration);
+  const fake: FakeProvider = {
+    issuer,
+    asked: [],
+    deny: false,
+    provider,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  serve(server, provider, fake);
+  return fake;
+}
+
+function serve(server: Server, provider: Provider, fake: FakeProvider): void {
+  const answer = provider.callback();
+  server.on('request', (request, response) => {
+    const { pathname } = new URL(request.url!, fake.issuer);
+    fake.asked.push(`${request.method} ${pathname}`);
+    if (fake.intercept?.(request, response)) return;
+    if (pathname.startsWith('/interaction/')) void interact(provider, fake, request, response);
+    else void answer(request, response);
+  });
+}
+
+/** What a person would do on the server's own pages. */
+async function interact(provider: Provider, fake: FakeProvider, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { prompt, params, session } = await provider.interactionDetails(request, response);
+  if (fake.deny)
+    return provider.interactionFinished(request, response, { error: 'access_denied', error_description: 'the user said no' });
+  if (prompt.name === 'login') return provider.interactionFinished(request, response, { login: { accountId: 'ada' } });
+  const grant = new provider.Grant({ accountId: session!.accountId, clientId: String(params.client_id) });
+  grant.addOIDCScope(String(params.scope));
+  await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
+}
+
+function keyFor(alg: string): Record<string, unknown> {
+  const { privateKey } =
+    alg === 'ES256' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  return { ...privateKey.export({ format: 'jwk' }), alg, use: 'sig', kid: 'test' } as Record<string, unknown>;
+}
