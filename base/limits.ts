@@ -518,10 +518,14 @@ export const limits = {
     discoveryPauseMs: 300,
     /** An answer of a provider; its key set is the largest. */
     providerAnswerMaxBytes: 512 * KiB,
+    /** An opener of addresses that still runs then has found a browser. */
+    browserMs: 1_500,
     /** A renewed session serves everyone who asks with the old cookie for so long: the requests of one page come together. */
     renewalSharedMs: 30_000,
     usernameMaxChars: 256,
     passwordMaxChars: 1_024,
+    /** NIST SP 800-63B: shorter ones are guessed. */
+    passwordMinChars: 8,
     allowedUsersMax: 1_000,
     trustedProxiesMax: 100,
   },

@@ -47,7 +47,7 @@ export interface Command {
   arguments?: Argument[];
   options?: Option[];
   examples: Example[];
-  /** Sub-commands; a command has these or `run`. */
+  /** Sub-commands; a command has these, or `run`, or both: then `run` is what it does without one. */
   commands?: Command[];
   /** Everything after this option belongs to it, dashes included (`mcp add … --args -y pkg`). */
   restOption?: string;

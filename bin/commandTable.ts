@@ -12,6 +12,7 @@ export interface TableEntry {
 
 export const commandTable: readonly TableEntry[] = [
   { name: 'up', group: 'Service', summary: 'start the service and say where it is', load: () => import('./commands/up.ts') },
+  { name: 'dashboard', group: 'Service', summary: 'open the dashboard in the browser', load: () => import('./commands/dashboard.ts') },
   { name: 'down', group: 'Service', summary: 'stop everything, after running work has drained', load: () => import('./commands/down.ts') },
   {
     name: 'status',

@@ -59,7 +59,7 @@ export function usageLine(command: Command, path: string[]): string {
     const shape = `${name}${variadic ? '…' : ''}`;
     return optional ? `[${shape}]` : `<${shape}>`;
   });
-  return [...path, ...(command.commands ? ['<command>'] : []), ...args, '[options]'].join(' ');
+  return [...path, ...(command.commands ? [command.run ? '[command]' : '<command>'] : []), ...args, '[options]'].join(' ');
 }
 
 export const optionSummary = ({ summary, choices }: { summary: string; choices?: readonly string[] }): string =>

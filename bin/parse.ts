@@ -29,7 +29,7 @@ export function resolve(verb: Command, words: readonly string[]): Resolved {
   const path = [verb.name];
   let rest = [...words];
   while (command.commands) {
-    const at = firstWord(rest);
+    const at = firstWord(rest, command.options);
     const word = rest[at];
     if (word === undefined) return { command, path, rest, help: wantsHelp(command, rest) };
     const next = command.commands.find(({ name }) => name === word);
@@ -72,12 +72,19 @@ export function missingSubcommand({ command, path }: Resolved): AgentError {
   });
 }
 
-function firstWord(words: string[]): number {
+/** The first word that is neither an option nor the value of one. */
+function firstWord(words: string[], options: Command['options'] = []): number {
+  const takers = new Set([...options, ...globalOptions].flatMap(({ flags }) => valueSpellings(flags)));
   for (let i = 0; i < words.length; i++) {
-    if (words[i] === '-p' || words[i] === '--profile') i++;
+    if (takers.has(words[i]!)) i++;
     else if (!words[i]!.startsWith('-')) return i;
   }
   return words.length;
+}
+
+function valueSpellings(flags: string): string[] {
+  const { long, short, takes } = parseFlags(flags);
+  return takes === 'nothing' ? [] : [`--${long}`, ...(short ? [`-${short}`] : [])];
 }
 
 function wantsHelp({ restOption }: Command, words: string[]): boolean {

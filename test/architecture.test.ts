@@ -70,6 +70,7 @@ const starters = [
   'base/runCommand.ts',
   'bin/editConfig.ts',
   'bin/launch.ts',
+  'bin/openBrowser.ts',
   'chat/repl/outside.ts',
   'services/cron/script.ts',
   'services/mcp/stdioChild.ts',

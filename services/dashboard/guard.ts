@@ -32,6 +32,12 @@ function nameOf(host: string): string {
   return match?.[1] ?? match?.[2] ?? '';
 }
 
+export interface TokenUse {
+  relieves: boolean;
+  /** False where people sign in: the token opens no page there, so no address must carry it. */
+  shown: boolean;
+}
+
 export interface SessionToken extends Disposable {
   readonly value: string;
   matches(candidate: string | null | undefined): boolean;
@@ -44,13 +50,14 @@ export interface SessionToken extends Disposable {
  * restart: then open pages go on with the token they have. It also stands in a private file, so that `agent up` can print an address that logs the browser in: no log, argument list,
  * status or environment ever holds it.
  */
-export function openSessionToken(path: string, relieves: boolean, env: NodeJS.ProcessEnv = process.env): SessionToken {
+export function openSessionToken(path: string, { relieves, shown }: TokenUse, env: NodeJS.ProcessEnv = process.env): SessionToken {
   const value = env.AGENT_DASHBOARD_SESSION_TOKEN || (relieves && tokenIn(path)) || hexId(64);
   // No child of this process may inherit it.
   delete env.AGENT_DASHBOARD_SESSION_TOKEN;
   const expected = Buffer.from(digest(value));
-  writeFileAtomic(path, `${value}\n`, { mode: 0o600, durable: false });
-  const { ino } = statSync(path);
+  if (shown) writeFileAtomic(path, `${value}\n`, { mode: 0o600, durable: false });
+  else rmSync(path, { force: true });
+  const ino = statSync(path, { throwIfNoEntry: false })?.ino;
   return {
     value,
     matches: (candidate) => Boolean(candidate) && timingSafeEqual(Buffer.from(digest(candidate!)), expected),
@@ -58,7 +65,7 @@ export function openSessionToken(path: string, relieves: boolean, env: NodeJS.Pr
     [Symbol.dispose]() {
       try {
         // A successor has written its own file by now.
-        if (statSync(path).ino === ino) rmSync(path);
+        if (ino !== undefined && statSync(path).ino === ino) rmSync(path);
       } catch {
         // it is gone already
       }

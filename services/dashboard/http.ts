@@ -17,6 +17,7 @@ import { addSignInRoutes, loginAddress } from './auth/routes.ts';
 import { checkOrigin, tokenOf, type SessionToken } from './guard.ts';
 import type { Overview } from './overview.ts';
 import { encodingFor, type Page } from './page.ts';
+import { pinnedProfile } from './pinned.ts';
 import { problemOf, sendProblem } from './problem.ts';
 import { addRoutes } from './route.ts';
 import { addCronFireRoute } from './routes/cronFire.ts';
@@ -81,7 +82,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     return servePage(dashboard, request, reply);
   });
 
-  addRoutes(app, allRoutes(dashboard), context.home);
+  addRoutes(app, allRoutes(dashboard), { home: context.home, pinned: pinnedProfile(context) });
   addCronFireRoute(app, dashboard);
   addSignInRoutes(app, dashboard);
   return app;

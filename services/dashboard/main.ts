@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
+import { exposure } from '../../state/config/dashboardAddress.ts';
 import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { loginCode } from '../../ipc/contracts/dashboard.ts';
 import { handle } from '../../ipc/link.ts';
@@ -33,8 +34,9 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   await app.ready();
   life.defer(() => closeServer(app));
   const sockets = life.use(acceptSockets(app.server, dashboard));
-  const address = await listen(app.server, binding);
-  context.reportFacts({ address });
+  const listening = await listen(app.server, binding);
+  const address = binding.settings.publicUrl?.href ?? listening;
+  context.reportFacts({ address, listening });
   context.log.info(`serving ${address}`);
   warnExposed(context, binding);
 
@@ -64,7 +66,8 @@ async function closeServer(app: FastifyInstance): Promise<void> {
 }
 
 /** `--insecure` is said out loud, with what it opens; so is a password that travels in the clear. */
-function warnExposed({ log }: WorkerContext, { loopback, gated, host, settings: { providers, publicUrl } }: Binding): void {
+function warnExposed({ log }: WorkerContext, { loopback, gated, host, settings: { providers, publicUrl, problems, incomplete } }: Binding): void {
+  for (const what of [...problems, ...incomplete]) log.warn(`sign-in: ${what}`);
   if (loopback) return;
   const clear = publicUrl?.protocol !== 'https:';
   if (gated && clear && providers.some(({ kind }) => kind === 'basic'))
@@ -74,10 +77,7 @@ function warnExposed({ log }: WorkerContext, { loopback, gated, host, settings: 
       log.info(`whoever ${one.issuer} signs in may use this dashboard; dashboard.oauth.allowed_users narrows that`);
   }
   if (gated) return;
-  log.warn(
-    `--insecure: anyone who can reach ${host} and has the session token can read every conversation, run commands and change the configuration; ` +
-      'the connection is not encrypted, so whoever sees the traffic sees the token',
-  );
+  log.warn(exposure(host));
 }
 
 await runWorker('dashboard', startDashboard);

@@ -5,6 +5,7 @@ import { digest } from '../../base/ids.ts';
 import type { HttpRoute } from '../../ipc/httpRoute.ts';
 import { DEFAULT_PROFILE, requireProfile, type Home, type ProfilePaths } from '../../state/home.ts';
 import type { Identity } from './auth/identity.ts';
+import { withinPinned } from './pinned.ts';
 import { parseRequest } from './problem.ts';
 
 export interface RouteInput<P = unknown, Q = unknown, B = unknown> {
@@ -44,12 +45,19 @@ export function on<K extends string, P, Q, B, R, QI, BI>(
   return { route: route as unknown as HttpRoute, run: run as HttpHandler['run'], cache };
 }
 
-/** Every route of the list. `home` is asked whether a profile exists. */
-export function addRoutes(app: FastifyInstance, handlers: readonly HttpHandler[], home: Home): void {
-  for (const handler of handlers) addRoute(app, handler, home);
+export interface Profiles {
+  /** Asked whether a profile exists. */
+  home: Home;
+  /** The only one that is served; null = all. */
+  pinned: string | null;
 }
 
-function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, home: Home): void {
+/** Every route of the list. */
+export function addRoutes(app: FastifyInstance, handlers: readonly HttpHandler[], profiles: Profiles): void {
+  for (const handler of handlers) addRoute(app, handler, profiles);
+}
+
+function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, profiles: Profiles): void {
   const kept = cache && keepTexts(cache);
   app.route({
     method: route.method as HTTPMethods,
@@ -63,7 +71,7 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, home
         params: route.params ? parseRequest(route.params, request.params) : {},
         query: route.query ? parseRequest(route.query, request.query) : {},
         body: route.body && !route.upload ? parseRequest(route.body, request.body) : null,
-        profile: route.profile ? profileOf(request, home) : home,
+        profile: route.profile ? profileOf(request, profiles) : profiles.home,
         who: request.who,
         get signal() {
           return request.signal;
@@ -84,11 +92,11 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, home
 }
 
 /** Interface spec, http.16: the body wins over the query, none means the default, an unknown one is a 404. */
-function profileOf({ query, body }: FastifyRequest, home: Home): ProfilePaths {
+function profileOf({ query, body }: FastifyRequest, { home, pinned }: Profiles): ProfilePaths {
   const said = [body, query].map((part) => (part as { profile?: unknown } | null | undefined)?.profile).find((name) => name !== undefined);
-  if (said === undefined || said === null || said === '') return home.profile(DEFAULT_PROFILE);
+  if (said === undefined || said === null || said === '') return home.profile(pinned ?? DEFAULT_PROFILE);
   if (typeof said !== 'string') throw new AgentError('UNKNOWN_PROFILE', 'a profile is named by one word');
-  return requireProfile(home, said);
+  return requireProfile(home, withinPinned(pinned, said)!);
 }
 
 interface Tagged {

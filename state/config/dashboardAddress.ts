@@ -24,3 +24,8 @@ function portOf(text: string): number {
   if (port >= 0 && port <= 65_535) return port;
   throw new AgentError('CONFIG_INVALID', `"${text}" is not a TCP port`, { fix: 'write a number from 0 to 65535 for --port' });
 }
+
+/** What `--insecure` opens, said to whoever says it. */
+export const exposure = (host: string): string =>
+  `--insecure: anyone who can reach ${host} and has the session token can read every conversation, run commands and change the configuration; ` +
+  'the connection is not encrypted, so whoever sees the traffic sees the token';

@@ -9,6 +9,7 @@ import { limits } from '../../../base/limits.ts';
 import type { WorkerContext } from '../../worker.ts';
 import type { Binding } from '../binding.ts';
 import { openSessionToken, tokenOf, type SessionToken } from '../guard.ts';
+import { pinnedProfile } from '../pinned.ts';
 import { createBasic } from './basic.ts';
 import { createClients, type Clients } from './client.ts';
 import { createCookieGate } from './cookieGate.ts';
@@ -63,8 +64,9 @@ export interface Door {
 
 export function openGate(context: WorkerContext, binding: Binding): Gate {
   const { home, relieves, redact, log } = context;
-  const { settings } = binding;
-  const token = openSessionToken(home.run.dashboardToken, relieves);
+  const { settings, gated } = binding;
+  const fileOf = (path: string) => (pinnedProfile(context) === null ? path : `${path}@${context.profile}`);
+  const token = openSessionToken(fileOf(home.run.dashboardToken), { relieves, shown: !gated });
   redact.learn([token.value, ...(settings.secret === undefined ? [] : [settings.secret])]);
   const shared: SharedParts = {
     token,
@@ -72,9 +74,9 @@ export function openGate(context: WorkerContext, binding: Binding): Gate {
     codes: createOneTime<true>({ seconds: limits.signIn.loginCodeSeconds }),
   };
   forgetSecrets(process.env);
-  if (!binding.gated) return createTokenGate(shared);
+  if (!gated) return createTokenGate(shared);
   const providers = settings.providers.map((one) => (one.kind === 'basic' ? createBasic(one) : createOidc(one, log)));
-  return createCookieGate({ shared, providers, settings, file: home.run.dashboardSignIn, log });
+  return createCookieGate({ shared, providers, settings, file: fileOf(home.run.dashboardSignIn), log });
 }
 
 export interface SharedParts {

@@ -12,6 +12,7 @@ import { sleep } from '../../../base/time.ts';
 import type { SocketPass } from '../auth/gate.ts';
 import { checkOrigin } from '../guard.ts';
 import type { Dashboard } from '../http.ts';
+import { pinnedProfile, withinPinned } from '../pinned.ts';
 import { problemOf } from '../problem.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { followLogs } from './logFollow.ts';
@@ -45,6 +46,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
     '/api/logs/follow': followLogs(dashboard),
   };
   const heart = startHeartbeat();
+  const pinned = pinnedProfile(dashboard.context);
   const paths = new WeakMap<WebSocket, string>();
   const wires = new WeakMap<WebSocket, Socket>();
   let draining = false;
@@ -73,6 +75,8 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
         socket.once('close', () => strangers--);
         return accept((open) => turnAway(open, pass));
       }
+      const profile = withinPinned(pinned, searchParams.get('profile') ?? undefined);
+      if (profile !== undefined) searchParams.set('profile', profile);
       route.prepare?.(searchParams);
       accept((open) => {
         paths.set(open, pathname);

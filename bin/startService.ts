@@ -1,0 +1,86 @@
+/** Starting the service in the background, or joining the one that runs: for `agent up` and `agent dashboard`. */
+import { readFileSync } from 'node:fs';
+import { AgentError } from '../base/errors.ts';
+import { limits } from '../base/limits.ts';
+import { status as statusMethod, waitReady, wantAll, type Status } from '../ipc/contracts/supervisor.ts';
+import type { Link } from '../ipc/link.ts';
+import { exposure, isLoopbackHost } from '../state/config/dashboardAddress.ts';
+import type { Home } from '../state/home.ts';
+import { hasFlag, textOption, type Input, type Option } from './command.ts';
+import { ensureSupervisor, type LaunchOptions } from './launch.ts';
+import { withProgress } from './progress.ts';
+import { startInstalled } from './service/startInstalled.ts';
+import { readSnapshot } from './snapshot.ts';
+import { withoutToken } from './statusView.ts';
+import { note } from './terminal.ts';
+
+/** Where the dashboard listens, for this run of the service. */
+export const addressOptions: Option[] = [
+  { flags: '--port <number>', summary: `TCP port of the dashboard (default ${limits.dashboard.port})` },
+  { flags: '--host <address>', summary: `address of the dashboard (default ${limits.dashboard.host})` },
+  { flags: '--insecure', summary: 'accept an address beyond this machine with the token as the only protection' },
+];
+
+/** Errors: USAGE. */
+export function addressOf(input: Input): Pick<LaunchOptions, 'insecure' | 'host' | 'port'> {
+  return { insecure: hasFlag(input, 'insecure'), host: textOption(input, 'host'), port: portOf(textOption(input, 'port')) };
+}
+
+function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535 || text.trim() === '') {
+    throw new AgentError('USAGE', `"${text}" is not a TCP port`, { fix: '--port takes a whole number from 0 to 65535; 0 = any free one' });
+  }
+  return port;
+}
+
+/** The service, every wanted slot of it as ready as it gets. `started`: by this call. Errors: START_FAILED, HOME_UNUSABLE. */
+export async function startService(home: Home, options: LaunchOptions): Promise<{ status: Status; started: boolean }> {
+  if (options.insecure && options.host !== undefined && !isLoopbackHost(options.host)) note(`agent: ${exposure(options.host)}`);
+  // Other options than it was installed with mean a service of one's own.
+  const asInstalled = !options.demo && !options.insecure && options.host === undefined && options.port === undefined;
+  const byManager = asInstalled ? await withProgress('starting the service', () => startInstalled(home)) : undefined;
+  const { link, started } = byManager ?? (await withProgress('starting the supervisor', () => ensureSupervisor(home, options)));
+  using open = link;
+  if (started) return { status: await untilReady(home, open), started };
+  const { status, changed } = await joinService(home, open, options);
+  return { status, started: changed };
+}
+
+/** A service that a chat started becomes the full one (`changed`); any other is left as it is. */
+export async function joinService(home: Home, link: Link, { demo = false }: LaunchOptions): Promise<{ status: Status; changed: boolean }> {
+  const { changed } = await link.call(wantAll, { demo });
+  return { status: changed ? await untilReady(home, link) : await link.call(statusMethod, {}), changed };
+}
+
+async function untilReady(home: Home, link: Link): Promise<Status> {
+  const waiting = () => {
+    const names = readSnapshot(home)
+      ?.status.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready')
+      .map(({ slot }) => slot);
+    return `waiting for ${names?.length ? names.join(', ') : 'the service'}`;
+  };
+  return (await withProgress(waiting, () => link.call(waitReady, {}))).status;
+}
+
+/** Said when the service runs and other addresses were asked for. */
+export function sayKept({ port, host, insecure }: LaunchOptions): void {
+  if (port === undefined && host === undefined && !insecure) return;
+  note('agent: it keeps the address it was started with — `agent down`, then `agent up` with the new one');
+}
+
+/**
+ * The address that logs the browser in: the token stands in a private file that the dashboard worker writes. Where
+ * people sign in there is no such file, and the address is the plain one.
+ */
+export function loginAddress(home: Home, { supervisor: { dashboard } }: Status): string | null {
+  if (!dashboard) return null;
+  const address = withoutToken(dashboard);
+  try {
+    const token = readFileSync(home.run.dashboardToken, 'utf8').trim();
+    return token ? `${address}?token=${encodeURIComponent(token)}` : address;
+  } catch {
+    return address;
+  }
+}
