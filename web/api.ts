@@ -1,7 +1,7 @@
-/** HTTP calls to the dashboard, typed by its routes: token, problem+json, and one silent renewal of a stale token. */
+/** HTTP calls to the dashboard, typed by its routes: proof of who asks, problem+json, one silent renewal of a stale token, the way to the sign-in. */
 import type { RouteKey, RouteOf } from '../ipc/contracts/http/table.ts';
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../ipc/httpRoute.ts';
-import { renewToken, token } from './token.ts';
+import { goToLogin, renewToken, signedIn, token } from './token.ts';
 
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -25,6 +25,8 @@ interface ProblemBody {
   detail?: string;
   fix?: string;
   errors?: { path: string; message: string }[];
+  /** Of the gate's own 401; a 401 without it is a matter of the route. */
+  login_url?: string;
 }
 
 /** Values that a query may hold; what is undefined is left out. */
@@ -42,9 +44,11 @@ export async function request<K extends RouteKey>(key: K, { params, query, body,
   const [method, path] = key.split(' ') as [string, string];
   const address = addressOf(path, (params ?? {}) as Record<string, string>, (query ?? {}) as QueryValues);
   let answer = await send(address, { method, body, signal });
-  if (answer.status === 401 && (await renewToken())) answer = await send(address, { method, body, signal });
+  if (answer.status === 401 && !signedIn && (await renewToken())) answer = await send(address, { method, body, signal });
   const type = answer.headers.get('Content-Type') ?? '';
   const said: unknown = type.includes('json') ? await answer.json() : {};
+  const { login_url: loginUrl } = (said ?? {}) as ProblemBody;
+  if (answer.status === 401 && loginUrl !== undefined) return goToLogin(loginUrl);
   if (!answer.ok) throw new ApiError(answer.status, said as ProblemBody);
   return said as AnswerOf<RouteOf<K>>;
 }
@@ -64,17 +68,22 @@ function send(
   return fetch(address, {
     method,
     cache: 'no-store',
-    headers: { 'X-Agent-Session-Token': token(), ...(json ? { 'Content-Type': 'application/json' } : {}) },
+    credentials: 'include',
+    headers: { ...proof(), ...(json ? { 'Content-Type': 'application/json' } : {}) },
     ...(body === undefined ? {} : { body: json ? JSON.stringify(body) : (body as FormData) }),
     ...(signal ? { signal } : {}),
   });
 }
 
-/** Address of a WebSocket of the dashboard, token included. */
-export function socketAddress(path: string, query: Record<string, string | number | undefined> = {}): string {
+/** A signed-in browser sends its cookies by itself; the header says that this page made the call, and no form of another. */
+const proof = (): Record<string, string> => (signedIn ? { 'X-Agent-Requested-With': 'page' } : { 'X-Agent-Session-Token': token() });
+
+/** Address of a WebSocket of the dashboard, with its proof: the token, or a ticket that is good for this one dial. Errors: as of `request`. */
+export async function socketAddress(path: string, query: Record<string, string | number | undefined> = {}): Promise<string> {
   const address = new URL(path, location.href);
   address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
   for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, String(value));
-  address.searchParams.set('token', token());
+  if (signedIn) address.searchParams.set('ticket', (await request('POST /api/auth/ws-ticket')).ticket);
+  else address.searchParams.set('token', token());
   return address.href;
 }

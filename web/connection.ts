@@ -69,8 +69,8 @@ interface Pending {
 }
 
 export interface ConnectionOptions {
-  /** Address with the current token. */
-  address(): string;
+  /** Address with the proof of this tab, made for one dial. */
+  address(): Promise<string>;
   /** A fresh token after 4401; false when there is none. */
   renew(): Promise<boolean>;
 }
@@ -162,7 +162,14 @@ export class Connection {
 
   #dial(): void {
     this.#redial = undefined;
-    const socket = new WebSocket(this.#options.address());
+    this.#options.address().then(
+      (address) => this.#open(address),
+      () => this.#dialAgain(),
+    );
+  }
+
+  #open(address: string): void {
+    const socket = new WebSocket(address);
     this.#socket = socket;
     socket.onopen = () => this.#move({ phase: 'agentAway', reason: null });
     socket.onmessage = ({ data }) => this.#receive(data as string);
@@ -180,6 +187,10 @@ export class Connection {
       if (renewed === false) return this.#move({ phase: 'refused', reason: null });
     }
     this.#move({ phase: 'dialling', reason: null });
+    this.#dialAgain();
+  }
+
+  #dialAgain(): void {
     const ceiling = Math.min(waits.redialMax, waits.redialMin * 2 ** this.#attempt++);
     this.#redial = setTimeout(() => this.#dial(), ceiling / 2 + (Math.random() * ceiling) / 2);
   }

@@ -1,4 +1,4 @@
-/** The page: token first, then one connection for the tab, then what is drawn. */
+/** The page: the proof of the tab first, then one connection for the tab, then what is drawn. */
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -11,13 +11,13 @@ import { TokenScreen } from './app/tokenScreen.tsx';
 import { ApiError, socketAddress } from './api.ts';
 import { Connection } from './connection.ts';
 import './style.css';
-import { renewToken, takeToken } from './token.ts';
+import { renewToken, signedIn, takeToken } from './token.ts';
 
 const root = createRoot(document.getElementById('root')!);
 /** Style elements that libraries make need the nonce of this page. */
 const nonce = document.querySelector<HTMLScriptElement>('script[nonce]')?.nonce;
 
-if (takeToken() === null) {
+if (!signedIn && (await takeToken()) === null) {
   root.render(
     <StrictMode>
       <TokenScreen reason={null} />

@@ -1,29 +1,48 @@
 /**
- * The session token of this tab: put into the page by the dashboard on loopback, taken from the login
- * address otherwise. It leaves the address bar at once, and survives a reload of this tab alone.
+ * What this tab proves itself with. Where people sign in, its cookies do, and nothing is kept here. Else the
+ * session token: put into the page by the dashboard on loopback, taken from the login address otherwise. It
+ * leaves the address bar at once, and survives a reload of this tab alone.
  */
 
 declare global {
   interface Window {
     /** Null when the page has to bring its own. */
     __AGENT_SESSION_TOKEN__?: string | null;
+    /** A sign-in stands before everything; cookies are the proof. */
+    __AGENT_AUTH_REQUIRED__?: boolean;
   }
 }
 
 const STORED = 'agent.token';
 let current: string | null = null;
 
-/** Called once, before anything is asked of the server. */
-export function takeToken(): string | null {
+/** People sign in here; the page came because somebody has. */
+export const signedIn: boolean = window.__AGENT_AUTH_REQUIRED__ === true;
+
+/** Called once, before anything is asked of the server. Null: there is none, the person has to bring it. */
+export async function takeToken(): Promise<string | null> {
   const address = new URL(location.href);
   const given = address.searchParams.get('token');
-  if (given !== null) {
+  const code = new URLSearchParams(address.hash.slice(1)).get('code');
+  if (given !== null || code !== null) {
     address.searchParams.delete('token');
+    if (code !== null) address.hash = '';
     history.replaceState(null, '', address);
-    sessionStorage.setItem(STORED, given);
   }
-  current = window.__AGENT_SESSION_TOKEN__ ?? given ?? sessionStorage.getItem(STORED);
+  const kept = window.__AGENT_SESSION_TOKEN__ ?? given ?? (code === null ? null : await exchange(code)) ?? sessionStorage.getItem(STORED);
+  if (kept !== null && kept !== window.__AGENT_SESSION_TOKEN__) sessionStorage.setItem(STORED, kept);
+  current = kept;
   return current;
+}
+
+/** The code of a login address is good for the token once. */
+async function exchange(code: string): Promise<string | null> {
+  const answer = await fetch('/auth/code', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ code }),
+  }).catch(() => undefined);
+  return answer?.ok ? ((await answer.json()) as { token: string }).token : null;
 }
 
 export const token = (): string => current ?? '';
@@ -36,12 +55,27 @@ export function keepToken(pasted: string): void {
   current = value;
 }
 
-/** The dashboard was restarted with another token: the page it serves now holds it. False when there is none to be had. */
+/**
+ * The dashboard was restarted with another token: the page it serves now holds it. False when there is none to be had.
+ * Where people sign in, each call and each dial brings its own proof.
+ */
 export async function renewToken(): Promise<boolean> {
+  if (signedIn) return true;
   const answer = await fetch('/', { cache: 'no-store' });
+  if (answer.redirected && new URL(answer.url).pathname === LOGIN) return goToLogin(LOGIN);
   const found = /__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*")/.exec(await answer.text())?.[1];
   const fresh = found === undefined ? null : (JSON.parse(found) as string);
   if (fresh === null || fresh === current) return false;
   current = fresh;
   return true;
+}
+
+const LOGIN = '/login';
+
+/** To the sign-in, and back to this place afterwards. Never answers: the page goes. */
+export function goToLogin(loginUrl: string): Promise<never> {
+  const address = new URL(loginUrl, location.origin);
+  address.searchParams.set('next', location.pathname + location.search + location.hash);
+  location.assign(address.origin === location.origin ? address : LOGIN);
+  return new Promise<never>(() => {});
 }

@@ -1,11 +1,16 @@
 /** Where one can go: a rail of places, and beside it the chats while one chats; on a phone both in a drawer. */
 import { Link, useRouterState } from '@tanstack/react-router';
 import { Monitor, Moon, Sun } from 'lucide-react';
+import { lazy, Suspense } from 'react';
 import { SessionList } from '../chat/sessionList.tsx';
 import { IconButton } from '../ui/button.tsx';
 import { useConnectionState, useObservable } from './context.ts';
 import { places, type PlaceEntry } from './places.ts';
+import { signedIn } from '../token.ts';
 import { setTheme, theme, type Theme } from './theme.ts';
+
+/** Only where people sign in: no part of the first load. */
+const Account = lazy(() => import('./signIn.tsx').then((module) => ({ default: module.Account })));
 
 /** At the left of every place on a wide screen. */
 export function Sidebar() {
@@ -71,6 +76,11 @@ function Foot({ row = false }: { row?: boolean }) {
     <div
       className={`flex shrink-0 items-center justify-center gap-1 border-t border-line py-1.5 text-[0.6875rem] text-faint ${row ? 'px-4' : 'flex-col'}`}
     >
+      {signedIn && (
+        <Suspense fallback={<span className="size-8" />}>
+          <Account />
+        </Suspense>
+      )}
       <ThemeButton />
       <span>{version ? `v${version}` : ' '}</span>
     </div>

@@ -19,7 +19,7 @@ export function TokenScreen({ reason }: { reason: string | null }) {
         <h1 className="font-serif text-2xl font-semibold">This dashboard needs its token</h1>
         {reason && <p className="text-sm text-bad">{reason}</p>}
         <p className="text-soft">
-          Run <Command>agent up</Command> on the machine that runs the service. It prints the address with the token: open that, or paste it
+          Run <Command>agent dashboard</Command> on the machine that runs the service. It prints the address with the token: open that, or paste it
           here.
         </p>
         <label className="grid gap-1.5 text-sm font-medium">

@@ -36,8 +36,11 @@ export function useLogLines(file: string, level: string): { lines: readonly LogL
     let draw: ReturnType<typeof setTimeout> | undefined;
     let fresh: LogLine[] = [];
     let stopped = false;
-    const dial = () => {
-      socket = new WebSocket(socketAddress('/api/logs/follow', { file, level, lines: LINES_FIRST }));
+    const dial = async () => {
+      const address = await socketAddress('/api/logs/follow', { file, level, lines: LINES_FIRST }).catch(() => undefined);
+      if (stopped) return;
+      if (address === undefined) return void (redial = setTimeout(dial, REDIAL_MS));
+      socket = new WebSocket(address);
       socket.onmessage = ({ data }) => {
         const { lines: said, ready } = JSON.parse(data as string) as { lines: string[]; ready?: boolean };
         if (ready) {
@@ -65,7 +68,7 @@ export function useLogLines(file: string, level: string): { lines: readonly LogL
     };
     setLines([]);
     setConnected(false);
-    dial();
+    void dial();
     return () => {
       stopped = true;
       clearTimeout(redial);

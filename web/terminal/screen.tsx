@@ -66,7 +66,7 @@ export function Screen({ look, onState }: ScreenProps) {
 }
 
 function connect(screen: Terminal, onState: (state: ScreenState) => void): { close(): void } {
-  let socket: WebSocket;
+  let socket: WebSocket | undefined;
   let ended = false;
   let renewed = false;
   const end = (text: string) => {
@@ -74,9 +74,12 @@ function connect(screen: Terminal, onState: (state: ScreenState) => void): { clo
     ended = true;
     onState({ phase: 'ended', text });
   };
-  const say = (message: object) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
-  const dial = () => {
-    socket = new WebSocket(socketAddress('/api/pty', { cols: screen.cols, rows: screen.rows }));
+  const say = (message: object) => socket?.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
+  const dial = async (): Promise<void> => {
+    const address = await socketAddress('/api/pty', { cols: screen.cols, rows: screen.rows }).catch(() => undefined);
+    if (ended) return;
+    if (address === undefined) return end('The dashboard cannot be reached.');
+    socket = new WebSocket(address);
     socket.binaryType = 'arraybuffer';
     socket.onmessage = ({ data }) => {
       if (data instanceof ArrayBuffer) return screen.write(new Uint8Array(data));
@@ -96,7 +99,7 @@ function connect(screen: Terminal, onState: (state: ScreenState) => void): { clo
       end('The connection to the terminal was lost; the shell ended with it.');
     };
   };
-  dial();
+  void dial();
   const keys = screen.onData((data) => say({ type: 'input', data }));
   const sizes = screen.onResize(({ cols, rows }) => say({ type: 'resize', cols, rows }));
   return {
@@ -104,7 +107,7 @@ function connect(screen: Terminal, onState: (state: ScreenState) => void): { clo
       ended = true;
       keys.dispose();
       sizes.dispose();
-      socket.close();
+      socket?.close();
     },
   };
 }

@@ -15,6 +15,7 @@ import { dial } from '../../../ipc/dial.ts';
 import { onNotice, type Link, type NoticeHandler } from '../../../ipc/link.ts';
 import type { ResultOf } from '../../../ipc/method.ts';
 import { requireProfile } from '../../../state/home.ts';
+import type { Identity } from '../auth/identity.ts';
 import type { Dashboard } from '../http.ts';
 import { parseRequest } from '../problem.ts';
 import { createOutlet } from './outlet.ts';
@@ -43,11 +44,16 @@ export function bridgeTerminal(dashboard: Dashboard): SocketRoute {
       const { profile } = parseRequest(Query, Object.fromEntries(query));
       if (profile !== undefined) requireProfile(home, profile);
     },
-    serve: (socket, query) => void bridge(socket, parseRequest(Query, Object.fromEntries(query)), dashboard),
+    serve: (socket, query, who) => void bridge(socket, { ...parseRequest(Query, Object.fromEntries(query)), owner: ownerOf(who) }, dashboard),
   };
 }
 
-async function bridge(socket: WebSocket, size: z.infer<typeof Query>, dashboard: Dashboard): Promise<void> {
+/** Whose terminals count together. */
+const ownerOf = ({ provider, user_id }: Identity): string => (provider === 'local' ? 'local' : `${provider}:${user_id}`);
+
+type Wanted = z.infer<typeof Query> & { owner: string };
+
+async function bridge(socket: WebSocket, size: Wanted, dashboard: Dashboard): Promise<void> {
   const say = (message: Record<string, unknown>) => socket.readyState === socket.OPEN && socket.send(JSON.stringify(message));
   // Keys pressed before the shell is there wait in the socket.
   socket.pause();
@@ -127,7 +133,7 @@ function hear(data: Buffer | undefined, { link, pty_id, socket }: { link: Link; 
  */
 async function openTerminal(
   dashboard: Dashboard,
-  { cols, rows, profile, resume }: z.infer<typeof Query>,
+  { cols, rows, profile, resume, owner }: Wanted,
   outputOf: (link: () => Link | undefined) => Output,
 ): Promise<{ link: Link; terminal: ResultOf<typeof terminal.open>; flow: () => void }> {
   const deadlineMs = performance.now() + limits.ipc.startingMs;
@@ -138,9 +144,9 @@ async function openTerminal(
       link = await dialTerminal(dashboard, notices);
       if (resume !== undefined) {
         const [pty_id, resume_key] = resume.split('.') as [string, string];
-        return { link, flow, terminal: await link.call(terminal.resume, { pty_id, resume_key, cols, rows }) };
+        return { link, flow, terminal: await link.call(terminal.resume, { pty_id, resume_key, cols, rows, owner }) };
       }
-      const asked = { cols, rows, keep: true, ...(profile === undefined ? {} : { profile }) };
+      const asked = { cols, rows, owner, keep: true, ...(profile === undefined ? {} : { profile }) };
       return { link, flow, terminal: await link.call(terminal.open, asked) };
     } catch (thrown) {
       link?.close();

@@ -9,6 +9,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { sleep } from '../../../base/time.ts';
+import type { Identity } from '../auth/identity.ts';
 import type { SocketPass } from '../auth/gate.ts';
 import { checkOrigin } from '../guard.ts';
 import type { Dashboard } from '../http.ts';
@@ -25,7 +26,7 @@ export const closeCodes = { unauthenticated: 4401, forbidden: 4403, restart: 101
 /** Serves one kind of socket until it closes. `prepare` refuses with HTTP before the handshake. */
 export interface SocketRoute {
   prepare?(query: URLSearchParams): void;
-  serve(socket: WebSocket, query: URLSearchParams): void;
+  serve(socket: WebSocket, query: URLSearchParams, who: Identity): void;
 }
 
 export interface Sockets extends Disposable {
@@ -86,7 +87,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
           'close',
           pass.watch(() => open.close(closeCodes.unauthenticated, 'the session is over')),
         );
-        route.serve(open, searchParams);
+        route.serve(open, searchParams, pass.who);
       });
     } catch (thrown) {
       refuseUpgrade(socket, thrown);
