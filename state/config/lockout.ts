@@ -41,7 +41,8 @@ function lockouts(config: Config, secrets: Pick<Secrets, 'get'>, env: NodeJS.Pro
 export function openWithout(config: Config, settings: SignInSettings, env: NodeJS.ProcessEnv): string | undefined {
   const reach = reachOf(config, settings, env);
   if (reach === undefined || settings.providers.length > 0 || env.AGENT_DASHBOARD_INSECURE === '1') return undefined;
-  const half = settings.incomplete.length ? ` (${settings.incomplete.join('; ')})` : '';
+  const wrong = [...settings.problems, ...settings.incomplete];
+  const half = wrong.length ? ` (${wrong.join('; ')})` : '';
   return `others could reach the dashboard (${reach}) and no sign-in is set up${half}: run \`agent dashboard passwd\` first, or set up OpenID Connect`;
 }
 

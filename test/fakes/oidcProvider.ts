@@ -3,7 +3,7 @@
  * forms: whoever comes is Ada. It counts what it was asked and can be told to misbehave.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import Provider, { type ClientMetadata, type Configuration } from 'oidc-provider';
 
 export interface FakeProvider extends AsyncDisposable {
@@ -12,6 +12,10 @@ export interface FakeProvider extends AsyncDisposable {
   asked: string[];
   /** Answers instead of the server; undefined = let it answer. */
   intercept?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
+  /** Changes ID tokens on their way to the client. */
+  rewriteIdToken?: ((idToken: string) => string) | undefined;
+  /** A token of these claims, signed as the server signs (RS256). */
+  sign(claims: Record<string, unknown>): string;
   /** Refuses every sign-in from now on. */
   deny: boolean;
   provider: Provider;
@@ -50,7 +54,7 @@ export async function startFakeProvider({
   const issuer = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   const provider = new Provider(issuer, {
     clients: clients.map((client) => ({ id_token_signed_response_alg: alg, ...client })),
-    jwks: { keys: [keyFor(alg)] },
+    jwks: { keys: [{ ...keyFor(alg).export({ format: 'jwk' }), alg, use: 'sig', kid: 'test' }] },
     clientDefaults: { id_token_signed_response_alg: alg },
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'PS256'] },
     claims: { profile: ['name'], email: ['email', 'email_verified'] },
@@ -66,6 +70,10 @@ export async function startFakeProvider({
     issuer,
     asked: [],
     deny: false,
+    sign(claims) {
+      const body = [{ alg, kid: 'test' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+      return `${body}.${sign('sha256', Buffer.from(body), keyFor(alg)).toString('base64url')}`;
+    },
     provider,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -82,6 +90,7 @@ function serve(server: Server, provider: Provider, fake: FakeProvider): void {
     const { pathname } = new URL(request.url!, fake.issuer);
     fake.asked.push(`${request.method} ${pathname}`);
     if (fake.intercept?.(request, response)) return;
+    if (pathname === '/token' && fake.rewriteIdToken) rewriteBody(response, fake.rewriteIdToken);
     if (pathname.startsWith('/interaction/')) void interact(provider, fake, request, response);
     else void answer(request, response);
   });
@@ -98,8 +107,25 @@ async function interact(provider: Provider, fake: FakeProvider, request: Incomin
   await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
 }
 
-function keyFor(alg: string): Record<string, unknown> {
-  const { privateKey } =
-    alg === 'ES256' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('rsa', { modulusLength: 2_048 });
-  return { ...privateKey.export({ format: 'jwk' }), alg, use: 'sig', kid: 'test' } as Record<string, unknown>;
+/** Holds the answer until it is whole. */
+function rewriteBody(response: ServerResponse, rewrite: (idToken: string) => string): void {
+  const end = response.end.bind(response);
+  response.end = ((body?: string | Buffer) => {
+    const answer = JSON.parse(String(body)) as { id_token?: string };
+    const changed = JSON.stringify({ ...answer, ...(answer.id_token ? { id_token: rewrite(answer.id_token) } : {}) });
+    response.setHeader('Content-Length', Buffer.byteLength(changed));
+    return end(changed);
+  }) as typeof response.end;
+}
+
+const keys = new Map<string, KeyObject>();
+
+/** Made once: an RSA key takes half a second. */
+function keyFor(alg: string): KeyObject {
+  const kind = alg === 'ES256' ? 'ec' : 'rsa';
+  const known = keys.get(kind);
+  if (known) return known;
+  const { privateKey } = kind === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  keys.set(kind, privateKey);
+  return privateKey;
 }
