@@ -49,7 +49,7 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
     async drain(signal) {
       // Nothing runs here: the pages are told to dial again, requests end with the server.
       await sockets.drain(signal);
-      if (token.isRelieved()) await handOver.run(signal);
+      if (gate.isRelieved()) await handOver.run(signal);
       return { interrupted: 0 };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -97,6 +97,7 @@ export function createCookieGate(parts: Parts): Gate {
       if (!session || isOver(session) || kept.hasEnded(session.sid)) return null;
       return { who: identityOf(session), watch: (end) => watch.add(session, end) };
     },
+    isRelieved: () => kept.isRelieved() || shared.token.isRelieved(),
     door: createDoor(inside),
     [Symbol.dispose]() {
       watch[Symbol.dispose]();

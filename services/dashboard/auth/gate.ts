@@ -45,6 +45,8 @@ export interface Gate extends Disposable {
   ticketFor(request: IncomingMessage, reply: FastifyReply): string;
   /** Null: close it with 4401. */
   socketPass(request: IncomingMessage, query: URLSearchParams): SocketPass | null;
+  /** Another process has taken over (planned restart). */
+  isRelieved(): boolean;
   /** What only signed-in browsers have; undefined with the token. */
   door?: Door;
 }
@@ -116,6 +118,7 @@ function createTokenGate(shared: SharedParts): Gate {
       const who = tickets.take(query.get('ticket')) ? localIdentity : whoIs(request, query);
       return who && { who, watch: () => () => {} };
     },
+    isRelieved: () => token.isRelieved(),
     [Symbol.dispose]: () => token[Symbol.dispose](),
   };
 }
