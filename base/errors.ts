@@ -133,8 +133,16 @@ export const errorTable = {
   // dashboard
   UNAUTHENTICATED: { rpc: 4801, retry: false, means: 'The request carries no valid session token, or its signature does not verify.' },
   FORBIDDEN_ORIGIN: { rpc: 4802, retry: false, means: 'The Host or Origin header names another site (guard against DNS rebinding).' },
-  SIGN_IN_FAILED: { rpc: 4803, retry: false, means: 'The user name or the password is wrong, or the identity provider did not let the user in.' },
-  SIGN_IN_UNAVAILABLE: { rpc: 4804, retry: true, means: 'The identity provider cannot be reached, or answers with what cannot be trusted.' },
+  SIGN_IN_FAILED: {
+    rpc: 4803,
+    retry: false,
+    means: 'The user name or the password is wrong, or the identity provider did not let the user in.',
+  },
+  SIGN_IN_UNAVAILABLE: {
+    rpc: 4804,
+    retry: true,
+    means: 'The identity provider cannot be reached, or answers with what cannot be trusted.',
+  },
   TOO_MANY_TRIES: { rpc: 4805, retry: true, means: 'As many sign-ins were tried from this address as a minute allows.' },
   FORBIDDEN_REQUEST: {
     rpc: 4806,

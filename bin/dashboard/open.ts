@@ -34,7 +34,9 @@ async function requireDashboard(home: Home, status: Status): Promise<Status> {
   const row = status.workers.find(({ slot }) => slot === 'dashboard');
   if (row?.state === 'ready' && status.supervisor.dashboard) return status;
   return withSupervisor(home, async (link) => {
-    await withProgress('starting the dashboard', () => link.call(startSlot, { slot: 'dashboard', drain: true, actor: 'cli', cause: 'agent dashboard' }));
+    await withProgress('starting the dashboard', () =>
+      link.call(startSlot, { slot: 'dashboard', drain: true, actor: 'cli', cause: 'agent dashboard' }),
+    );
     const now = await link.call(statusMethod, {});
     const again = now.workers.find(({ slot }) => slot === 'dashboard');
     if (again?.state === 'ready' && now.supervisor.dashboard) return now;
@@ -64,6 +66,8 @@ export function atProfile(address: string, profile: string): string {
 export function sayOpened(opened: boolean, address: string): void {
   if (opened) return note('Opened in the browser.');
   const { port, hostname } = new URL(address);
-  const tunnel = /^(?:127\.|localhost|\[::1\])/.test(hostname) ? `; from another machine, first: ssh -L ${port}:127.0.0.1:${port} <this machine>` : '';
+  const tunnel = /^(?:127\.|localhost|\[::1\])/.test(hostname)
+    ? `; from another machine, first: ssh -L ${port}:127.0.0.1:${port} <this machine>`
+    : '';
   note(`No browser could be opened here: open the address above${tunnel}`);
 }

@@ -59,9 +59,14 @@ async function newPassword(username: string): Promise<string> {
 async function remove(home: Home, input: Input): Promise<number> {
   const { config } = loadConfig(home);
   const secrets = readSecrets(home.env, {});
-  const without = { get: (name: string) => (/_BASIC_AUTH_(?:USERNAME|PASSWORD|PASSWORD_HASH)$/.test(name) ? undefined : secrets.get(name)) };
+  const without = {
+    get: (name: string) => (/_BASIC_AUTH_(?:USERNAME|PASSWORD|PASSWORD_HASH)$/.test(name) ? undefined : secrets.get(name)),
+  };
   const open = openWithout(config, signInSettings(config, without), process.env);
-  if (open) throw new AgentError('CONFIG_LOCKOUT', `this would lock you out of the dashboard: ${open}`, { fix: 'set dashboard.host to 127.0.0.1 first' });
+  if (open)
+    throw new AgentError('CONFIG_LOCKOUT', `this would lock you out of the dashboard: ${open}`, {
+      fix: 'set dashboard.host to 127.0.0.1 first',
+    });
   for (const name of [USERNAME, PASSWORD, HASH]) await unsetEnvValue(home.env, name);
   const restarted = await restartDashboard(home, 'agent dashboard passwd --remove');
   if (input.json) printJson({ username: null, path: home.env, restarted });

@@ -99,7 +99,9 @@ async function askRegistration(endpoint: string, client: object): Promise<z.infe
   const registered = answer.status === 200 || answer.status === 201 ? Registered.safeParse(answer.body).data : undefined;
   if (registered) return registered;
   const { error = '', error_description: why = '' } = (answer.body ?? {}) as { error?: string; error_description?: string };
-  throw unavailable(`the portal refused the registration (${answer.status}${error ? `: ${[error, why].filter(Boolean).join(', ').slice(0, 200)}` : ''})`);
+  throw unavailable(
+    `the portal refused the registration (${answer.status}${error ? `: ${[error, why].filter(Boolean).join(', ').slice(0, 200)}` : ''})`,
+  );
 }
 
 async function ask(address: string, options: RequestInit): Promise<{ status: number; body: unknown }> {

@@ -66,7 +66,10 @@ async function closeServer(app: FastifyInstance): Promise<void> {
 }
 
 /** `--insecure` is said out loud, with what it opens; so is a password that travels in the clear. */
-function warnExposed({ log }: WorkerContext, { loopback, gated, host, settings: { providers, publicUrl, problems, incomplete } }: Binding): void {
+function warnExposed(
+  { log }: WorkerContext,
+  { loopback, gated, host, settings: { providers, publicUrl, problems, incomplete } }: Binding,
+): void {
   for (const what of [...problems, ...incomplete]) log.warn(`sign-in: ${what}`);
   if (loopback) return;
   const clear = publicUrl?.protocol !== 'https:';

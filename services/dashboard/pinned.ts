@@ -7,5 +7,7 @@ export const pinnedProfile = ({ slot, profile }: { slot: string; profile: string
 /** The profile that a request means. Errors: UNKNOWN_PROFILE for another one than the pinned. */
 export function withinPinned(pinned: string | null, wanted: string | undefined): string | undefined {
   if (pinned === null || wanted === undefined || wanted === pinned) return wanted ?? pinned ?? undefined;
-  throw new AgentError('UNKNOWN_PROFILE', `this dashboard serves the profile ${pinned} alone`, { fix: 'open the one of the machine: agent dashboard' });
+  throw new AgentError('UNKNOWN_PROFILE', `this dashboard serves the profile ${pinned} alone`, {
+    fix: 'open the one of the machine: agent dashboard',
+  });
 }

@@ -79,7 +79,9 @@ export function problemOf(thrown: unknown): Problem {
       ...problem(thrown.code, status, thrown.message),
       ...(thrown.fix === undefined ? {} : { fix: thrown.fix }),
       ...(thrown instanceof InvalidRequest ? { errors: thrown.errors } : {}),
-      ...(thrown instanceof GateRefusal ? { error: thrown.error, ...(thrown.loginUrl === null ? {} : { login_url: thrown.loginUrl }) } : {}),
+      ...(thrown instanceof GateRefusal
+        ? { error: thrown.error, ...(thrown.loginUrl === null ? {} : { login_url: thrown.loginUrl }) }
+        : {}),
     };
   }
   // What fastify itself refuses: malformed JSON, a body over the limit, an unknown media type.

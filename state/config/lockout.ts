@@ -29,7 +29,8 @@ function lockouts(config: Config, secrets: Pick<Secrets, 'get'>, env: NodeJS.Pro
   const reasons = [...settings.problems];
   const port = config.dashboard?.port;
   if (port === 0) reasons.push('dashboard.port 0 is another port at each start, and nobody knows which');
-  if (port !== undefined && BLOCKED_PORTS.has(port)) reasons.push(`browsers refuse to open port ${port} (dashboard.port): choose another, for example 9119`);
+  if (port !== undefined && BLOCKED_PORTS.has(port))
+    reasons.push(`browsers refuse to open port ${port} (dashboard.port): choose another, for example 9119`);
   if (port !== undefined && port !== 0 && port === config.platforms?.webhook?.port)
     reasons.push(`dashboard.port ${port} is the port of the webhook platform (platforms.webhook.port): choose another`);
   const open = openWithout(config, settings, env);
@@ -55,7 +56,7 @@ export function reachOf(config: Config, { publicUrl }: Pick<SignInSettings, 'pub
 
 /** Fetch standard, "bad port": no browser connects there. */
 const BLOCKED_PORTS: ReadonlySet<number> = new Set([
-  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119,
-  123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
-  993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117,
+  119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636,
+  989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);

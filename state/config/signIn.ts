@@ -93,12 +93,16 @@ function basicOf({ problems, incomplete, read, written }: Found, { dashboard }: 
   const hash = hashText === undefined ? undefined : parsePasswordHash(hashText);
   const plain = password ?? (hashText === undefined ? written(basic.password) : undefined);
   if (hashText !== undefined && !hash) {
-    problems.push('the password hash (AGENT_DASHBOARD_BASIC_AUTH_PASSWORD_HASH, dashboard.basic_auth.password_hash) is not of the form scrypt$N$r$p$salt$key: `agent dashboard passwd` makes one');
+    problems.push(
+      'the password hash (AGENT_DASHBOARD_BASIC_AUTH_PASSWORD_HASH, dashboard.basic_auth.password_hash) is not of the form scrypt$N$r$p$salt$key: `agent dashboard passwd` makes one',
+    );
     return undefined;
   }
   if (username === undefined && plain === undefined && !hash) return undefined;
-  if (username === undefined) return void incomplete.push('a password is set and no AGENT_DASHBOARD_BASIC_AUTH_USERNAME: `agent dashboard passwd` sets both');
-  if (plain === undefined && !hash) return void incomplete.push(`the user name ${username} has no password: \`agent dashboard passwd\` sets it`);
+  if (username === undefined)
+    return void incomplete.push('a password is set and no AGENT_DASHBOARD_BASIC_AUTH_USERNAME: `agent dashboard passwd` sets both');
+  if (plain === undefined && !hash)
+    return void incomplete.push(`the user name ${username} has no password: \`agent dashboard passwd\` sets it`);
   return {
     kind: 'basic',
     id: 'basic',
@@ -131,7 +135,17 @@ function selfHostedOf(found: Found, { dashboard }: Config): OidcSettings | undef
   const scopes = found.read('OIDC_SCOPES', own.scopes) ?? 'openid profile email';
   if (!scopes.split(/[\s,]+/).includes('openid'))
     return void found.problems.push(`the scopes "${scopes}" lack openid: write for example "openid profile email"`);
-  return { kind: 'oidc', id: 'self-hosted', issuer, clientId, scopes: scopes.split(/[\s,]+/).filter(Boolean).join(' '), allowedUsers };
+  return {
+    kind: 'oidc',
+    id: 'self-hosted',
+    issuer,
+    clientId,
+    scopes: scopes
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .join(' '),
+    allowedUsers,
+  };
 }
 
 function portalOf(found: Found, config: Config): OidcSettings | undefined {
@@ -139,7 +153,9 @@ function portalOf(found: Found, config: Config): OidcSettings | undefined {
   if (clientId === undefined) return undefined;
   const issuer = portalBaseUrl(config);
   if (issuer === undefined)
-    return void found.incomplete.push('AGENT_DASHBOARD_OAUTH_CLIENT_ID is set and no portal is: `agent config set portal.base_url https://…`');
+    return void found.incomplete.push(
+      'AGENT_DASHBOARD_OAUTH_CLIENT_ID is set and no portal is: `agent config set portal.base_url https://…`',
+    );
   const problem = issuerProblem(issuer);
   if (problem) return void found.problems.push(`the portal (portal.base_url) ${problem}`);
   return { kind: 'oidc', id: 'portal', issuer, clientId, scopes: 'openid', allowedUsers: config.dashboard?.oauth?.allowed_users ?? [] };
@@ -162,15 +178,21 @@ function publicUrlOf({ problems, read }: Found, configured: string | undefined):
   const url = URL.parse(text);
   const wrong = !url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash;
   if (wrong) problems.push(`dashboard.public_url is "${text}": write it as https://name, the way people type it`);
-  else if (url.pathname !== '/') problems.push(`dashboard.public_url has the path ${url.pathname}: the dashboard needs a name of its own, not a folder of another one`);
+  else if (url.pathname !== '/')
+    problems.push(`dashboard.public_url has the path ${url.pathname}: the dashboard needs a name of its own, not a folder of another one`);
   return wrong ? undefined : url;
 }
 
 function trustedProxiesOf({ problems, read }: Found, configured: string[] | undefined): string[] {
-  const fromEnv = read('TRUSTED_PROXIES', undefined)?.split(/[\s,]+/).filter(Boolean);
+  const fromEnv = read('TRUSTED_PROXIES', undefined)
+    ?.split(/[\s,]+/)
+    .filter(Boolean);
   return (fromEnv ?? configured ?? []).filter((entry) => {
     const ok = networkOf(entry) !== undefined;
-    if (!ok) problems.push(`dashboard.trusted_proxies has "${entry}": write an address or a network such as 10.0.0.0/8; everything (*, 0.0.0.0/0, ::/0) would let anyone name any address`);
+    if (!ok)
+      problems.push(
+        `dashboard.trusted_proxies has "${entry}": write an address or a network such as 10.0.0.0/8; everything (*, 0.0.0.0/0, ::/0) would let anyone name any address`,
+      );
     return ok;
   });
 }

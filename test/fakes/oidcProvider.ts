@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import Provider, { type ClientMetadata, type Configuration } from 'oidc-provider';
+import { Provider, type ClientMetadata, type Configuration } from 'oidc-provider';
 
 export interface FakeProvider extends AsyncDisposable {
   issuer: string;
@@ -99,8 +99,7 @@ function serve(server: Server, provider: Provider, fake: FakeProvider): void {
 /** What a person would do on the server's own pages. */
 async function interact(provider: Provider, fake: FakeProvider, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { prompt, params, session } = await provider.interactionDetails(request, response);
-  if (fake.deny)
-    return provider.interactionFinished(request, response, { error: 'access_denied', error_description: 'the user said no' });
+  if (fake.deny) return provider.interactionFinished(request, response, { error: 'access_denied', error_description: 'the user said no' });
   if (prompt.name === 'login') return provider.interactionFinished(request, response, { login: { accountId: 'ada' } });
   const grant = new provider.Grant({ accountId: session!.accountId, clientId: String(params.client_id) });
   grant.addOIDCScope(String(params.scope));
@@ -125,7 +124,8 @@ function keyFor(alg: string): KeyObject {
   const kind = alg === 'ES256' ? 'ec' : 'rsa';
   const known = keys.get(kind);
   if (known) return known;
-  const { privateKey } = kind === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const { privateKey } =
+    kind === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('rsa', { modulusLength: 2_048 });
   keys.set(kind, privateKey);
   return privateKey;
 }

@@ -69,7 +69,15 @@ export class WebClient {
     return new Promise((resolve, reject) => {
       const sent = request(
         url,
-        { method, agent: false, headers: { ...(cookie ? { Cookie: cookie } : {}), ...(body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }), ...headers } },
+        {
+          method,
+          agent: false,
+          headers: {
+            ...(cookie ? { Cookie: cookie } : {}),
+            ...(body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }),
+            ...headers,
+          },
+        },
         (answer) => {
           for (const line of answer.headers['set-cookie'] ?? []) keep(jar, line);
           const chunks: Buffer[] = [];

@@ -1,12 +1,13 @@
 /** The gate of signed-in browsers, on a real dashboard: what lets in, what keeps out, what ends. */
 import { readFileSync, statSync } from 'node:fs';
 import t from 'tap';
+import type { WebSocket } from 'ws';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { createBasic } from '../../services/dashboard/auth/basic.ts';
 import { createSessions } from '../../services/dashboard/auth/session.ts';
 import { parsePasswordHash } from '../../base/passwordHash.ts';
 import { ensurePage } from '../harness/browser.ts';
-import { closed, startDashboard } from '../harness/dashboard.ts';
+import { closed } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
 import { cheapHash, PASSWORD, startGated, ticketOf, USERNAME } from '../harness/signIn.ts';
 import { until } from '../harness/until.ts';
@@ -16,8 +17,7 @@ import { startWorker } from '../harness/worker.ts';
 await ensurePage();
 t.setTimeout(110_000);
 
-const open = (socket: ReturnType<Awaited<ReturnType<typeof startDashboard>>['socket']>) =>
-  new Promise<void>((resolve, reject) => socket.once('open', resolve).once('error', reject));
+const open = (socket: WebSocket) => new Promise<void>((resolve, reject) => socket.once('open', resolve).once('error', reject));
 
 t.test('a form without a script signs in and leads back to where one wanted to go', async (t) => {
   await using s = await startGated();
@@ -31,7 +31,10 @@ t.test('a form without a script signs in and leads back to where one wanted to g
   const next = /name="next" value="([^"]*)"/.exec(page.text)![1]!;
   const wrong = await web.form(`${s.address}/auth/password-login`, { username: USERNAME, password: 'wrong', next });
   t.match(wrong, { status: 303, headers: { location: /^\/login\?next=.*problem=wrong$/ } });
-  t.match((await web.get(new URL(String(wrong.headers.location), s.address))).text, /role="alert"[^>]*>The user name or the password is wrong\./);
+  t.match(
+    (await web.get(new URL(String(wrong.headers.location), s.address))).text,
+    /role="alert"[^>]*>The user name or the password is wrong\./,
+  );
   const right = await web.form(`${s.address}/auth/password-login`, { username: USERNAME, password: PASSWORD, next });
   t.match(right, { status: 303, headers: { location: '/workers?profile=default' } });
   t.match(right.headers['set-cookie']![0], /^agent_session_at=basic~[\w.~-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
@@ -53,7 +56,10 @@ t.test('behind https the cookie is bound to the host and goes over https alone; 
     ['another name', 'evil.example', 403],
   ] as const)
     t.equal((await web.ask(`${s.address}/api/status`, { headers: { Host: host } })).status, status, name);
-  t.equal((await web.ask(`${s.address}/api/status`, { headers: { Host: 'agent.example.org', Origin: 'https://evil.example' } })).status, 403);
+  t.equal(
+    (await web.ask(`${s.address}/api/status`, { headers: { Host: 'agent.example.org', Origin: 'https://evil.example' } })).status,
+    403,
+  );
 });
 
 t.test('a session survives a planned restart and a crash of the dashboard, and ends when the password changes', async (t) => {
@@ -135,7 +141,9 @@ t.test('a cookie that was changed, cut, made with another key or for another pro
   const cookie = web.cookie(s.address, 'agent_session_at')!;
   const [provider, rest] = cookie.split('~') as [string, string];
   const [body, signature] = rest.split('.') as [string, string];
-  const forged = Buffer.from(JSON.stringify({ ...(JSON.parse(Buffer.from(body, 'base64url').toString()) as object), user_id: 'eve' })).toString('base64url');
+  const forged = Buffer.from(
+    JSON.stringify({ ...(JSON.parse(Buffer.from(body, 'base64url').toString()) as object), user_id: 'eve' }),
+  ).toString('base64url');
   for (const [name, value] of [
     ['another user', `${provider}~${forged}.${signature}`],
     ['no signature', `${provider}~${body}.`],
@@ -153,7 +161,8 @@ t.test('a cookie that was changed, cut, made with another key or for another pro
 t.test('a request that another page made does nothing, though the cookie goes along', async (t) => {
   await using s = await startGated();
   const web = await s.signedIn();
-  const pause = (headers: Record<string, string>) => web.ask(`${s.address}/api/pause`, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: '{}' });
+  const pause = (headers: Record<string, string>) =>
+    web.ask(`${s.address}/api/pause`, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: '{}' });
   const cases: { name: string; headers: Record<string, string>; want: number }[] = [
     { name: 'no proof at all', headers: {}, want: 403 },
     { name: 'from another site', headers: { 'Sec-Fetch-Site': 'cross-site', 'X-Agent-Requested-With': 'x' }, want: 403 },
@@ -167,16 +176,34 @@ t.test('a request that another page made does nothing, though the cookie goes al
   t.equal((await web.ask(`${s.address}/api/logs`, { headers: { 'Sec-Fetch-Site': 'cross-site' } })).status, 403, 'nor may it read');
   const logout = await web.ask(`${s.address}/auth/logout`, { method: 'POST', headers: { Origin: 'https://evil.example' } });
   t.equal(logout.status, 403, 'nor sign anybody out');
-  const form = await web.ask(`${s.address}/api/pause`, { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'X-Agent-Requested-With': 'x' }, body: 'a=b' });
+  const form = await web.ask(`${s.address}/api/pause`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'X-Agent-Requested-With': 'x' },
+    body: 'a=b',
+  });
   t.equal(form.status, 415, 'and no form reaches the API');
-  const foreign = await new WebClient().form(`${s.address}/auth/password-login`, { username: USERNAME, password: PASSWORD }, { headers: { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' } });
+  const foreign = await new WebClient().form(
+    `${s.address}/auth/password-login`,
+    { username: USERNAME, password: PASSWORD },
+    { headers: { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' } },
+  );
   t.equal(foreign.status, 403, 'nor can another page sign somebody in as somebody else');
 });
 
 t.test('after a sign-in nobody is led to another site', async (t) => {
   await using s = await startGated();
   const web = new WebClient();
-  for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example', '/\t/evil.example', 'javascript:alert(1)', '/login', '/auth/logout', '/api/logs', '']) {
+  for (const next of [
+    'https://evil.example/',
+    '//evil.example',
+    '/\\evil.example',
+    '/\t/evil.example',
+    'javascript:alert(1)',
+    '/login',
+    '/auth/logout',
+    '/api/logs',
+    '',
+  ]) {
     const answer = await web.form(`${s.address}/auth/password-login`, { username: USERNAME, password: PASSWORD, next });
     t.equal(answer.headers.location, '/', JSON.stringify(next));
   }
@@ -184,36 +211,66 @@ t.test('after a sign-in nobody is led to another site', async (t) => {
   t.notMatch(page.text, /<script|<b>/, 'and what stands in the address is text');
 });
 
-t.test('eleven tries in a minute: the eleventh waits, even with the right password; behind a trusted proxy each client counts for itself', async (t) => {
-  await using s = await startGated({ files: { 'config.yaml': 'dashboard: { trusted_proxies: [10.0.0.0/8] }\n' } });
-  const web = new WebClient();
-  const tryIt = (password: string, from: string) =>
-    web.api(`${s.address}/auth/password-login`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': from },
-      body: JSON.stringify({ username: USERNAME, password }),
-    });
-  // The test comes from loopback, which is always trusted; 10.0.0.1 is a proxy between.
-  const first = '203.0.113.7, 10.0.0.1';
-  for (let n = 0; n < 10; n++) t.equal((await tryIt('wrong', first)).status, 401, `try ${n + 1}`);
-  const eleventh = await tryIt(PASSWORD, first);
-  t.match(eleventh, { status: 429, headers: { 'retry-after': /^\d+$/ } });
-  t.match(eleventh.json(), { code: 'TOO_MANY_TRIES' });
-  t.equal((await tryIt(PASSWORD, '198.51.100.1, 203.0.113.7, 10.0.0.1')).status, 429, 'what the client itself wrote before is not believed');
-  t.equal((await tryIt(PASSWORD, '203.0.113.8, 10.0.0.1')).status, 200, 'a neighbour is not concerned');
-});
+t.test(
+  'eleven tries in a minute: the eleventh waits, even with the right password; behind a trusted proxy each client counts for itself',
+  async (t) => {
+    await using s = await startGated({ files: { 'config.yaml': 'dashboard: { trusted_proxies: [10.0.0.0/8] }\n' } });
+    const web = new WebClient();
+    const tryIt = (password: string, from: string) =>
+      web.api(`${s.address}/auth/password-login`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': from },
+        body: JSON.stringify({ username: USERNAME, password }),
+      });
+    // The test comes from loopback, which is always trusted; 10.0.0.1 is a proxy between.
+    const first = '203.0.113.7, 10.0.0.1';
+    for (let n = 0; n < 10; n++) t.equal((await tryIt('wrong', first)).status, 401, `try ${n + 1}`);
+    const eleventh = await tryIt(PASSWORD, first);
+    t.match(eleventh, { status: 429, headers: { 'retry-after': /^\d+$/ } });
+    t.match(eleventh.json(), { code: 'TOO_MANY_TRIES' });
+    t.equal(
+      (await tryIt(PASSWORD, '198.51.100.1, 203.0.113.7, 10.0.0.1')).status,
+      429,
+      'what the client itself wrote before is not believed',
+    );
+    t.equal((await tryIt(PASSWORD, '203.0.113.8, 10.0.0.1')).status, 200, 'a neighbour is not concerned');
+  },
+);
 
 t.test('half-made sign-ins are no sign-in: the dashboard refuses to start and says what is missing', async (t) => {
   const cases: { name: string; env: Record<string, string>; want: RegExp }[] = [
-    { name: 'a name without a password', env: { AGENT_DASHBOARD_BASIC_AUTH_USERNAME: 'ada' }, want: /the user name ada has no password.*agent dashboard passwd/ },
-    { name: 'a hash that is none', env: { AGENT_DASHBOARD_BASIC_AUTH_USERNAME: 'ada', AGENT_DASHBOARD_BASIC_AUTH_PASSWORD_HASH: 'md5$abc' }, want: /no sign-in is set up|not of the form scrypt/ },
-    { name: 'an issuer without a client', env: { AGENT_DASHBOARD_OIDC_ISSUER: 'https://id.example.org' }, want: /lacks AGENT_DASHBOARD_OIDC_CLIENT_ID/ },
-    { name: 'an issuer in the clear', env: { AGENT_DASHBOARD_OIDC_ISSUER: 'http://id.example.org', AGENT_DASHBOARD_OIDC_CLIENT_ID: 'x' }, want: /https:\/\// },
-    { name: 'a public name without a provider', env: { AGENT_DASHBOARD_HOST: '127.0.0.1', AGENT_DASHBOARD_PUBLIC_URL: 'https://agent.example.org' }, want: /public_url is https:\/\/agent\.example\.org.*no sign-in/ },
+    {
+      name: 'a name without a password',
+      env: { AGENT_DASHBOARD_BASIC_AUTH_USERNAME: 'ada' },
+      want: /the user name ada has no password.*agent dashboard passwd/,
+    },
+    {
+      name: 'a hash that is none',
+      env: { AGENT_DASHBOARD_BASIC_AUTH_USERNAME: 'ada', AGENT_DASHBOARD_BASIC_AUTH_PASSWORD_HASH: 'md5$abc' },
+      want: /no sign-in is set up|not of the form scrypt/,
+    },
+    {
+      name: 'an issuer without a client',
+      env: { AGENT_DASHBOARD_OIDC_ISSUER: 'https://id.example.org' },
+      want: /lacks AGENT_DASHBOARD_OIDC_CLIENT_ID/,
+    },
+    {
+      name: 'an issuer in the clear',
+      env: { AGENT_DASHBOARD_OIDC_ISSUER: 'http://id.example.org', AGENT_DASHBOARD_OIDC_CLIENT_ID: 'x' },
+      want: /https:\/\//,
+    },
+    {
+      name: 'a public name without a provider',
+      env: { AGENT_DASHBOARD_HOST: '127.0.0.1', AGENT_DASHBOARD_PUBLIC_URL: 'https://agent.example.org' },
+      want: /public_url is https:\/\/agent\.example\.org.*no sign-in/,
+    },
   ];
   for (const { name, env, want } of cases) {
     using home = testHome();
-    await using worker = await startWorker(home, 'dashboard', { ready: false, env: { AGENT_DASHBOARD_HOST: '0.0.0.0', AGENT_DASHBOARD_PORT: '0', ...env } });
+    await using worker = await startWorker(home, 'dashboard', {
+      ready: false,
+      env: { AGENT_DASHBOARD_HOST: '0.0.0.0', AGENT_DASHBOARD_PORT: '0', ...env },
+    });
     t.equal(await until('it ended', () => worker.child.exitCode), exitCodes.config, name);
     t.match(worker.output(), want, name);
   }

@@ -41,23 +41,38 @@ t.test('cli.1 dashboard: starts the service, prints the address, opens the brows
 
   const started = await dashboard('dashboard', '--port', String(port));
   await service.status();
-  t.match(started, { code: 0, stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/\\?token=[0-9a-f]{64}\n$`), stderr: /Opened in the browser/ });
+  t.match(started, {
+    code: 0,
+    stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/\\?token=[0-9a-f]{64}\n$`),
+    stderr: /Opened in the browser/,
+  });
   const [address] = browser.opened();
   t.match(address, new RegExp(`^http://127\\.0\\.0\\.1:${port}/#code=[\\w-]{43}$`), 'no token in an argument of another program');
 
   const token = /token=([0-9a-f]+)/.exec(started.stdout)![1]!;
   const code = new URL(address!).hash.slice('#code='.length);
   const exchange = () =>
-    new WebClient().ask(`http://127.0.0.1:${port}/auth/code`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code }) });
+    new WebClient().ask(`http://127.0.0.1:${port}/auth/code`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ code }),
+    });
   t.match((await exchange()).json(), { token });
   t.equal((await exchange()).status, 401, 'a second time it is nothing');
 
-  t.match(await dashboard('dashboard', '--no-open'), { code: 0, stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/\\?token=`) });
+  t.match(await dashboard('dashboard', '--no-open'), {
+    code: 0,
+    stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/\\?token=`),
+  });
   t.equal(browser.opened().length, 1, '--no-open opens nothing');
   t.match(await dashboard('-p', 'work', 'dashboard'), { code: 0, stdout: /\?token=[0-9a-f]+&profile=work\n$/ });
   t.match(browser.opened()[1], /\?profile=work#code=/, 'a profile attaches to the running one');
   t.match(await dashboard('dashboard', '--no-open', '--port', '9'), { code: 0, stderr: /keeps the address it was started with/ });
-  t.same(JSON.parse((await dashboard('dashboard', '--json')).stdout), { already_running: true, dashboard: `http://127.0.0.1:${port}/?token=${token}`, profile: 'default' });
+  t.same(JSON.parse((await dashboard('dashboard', '--json')).stdout), {
+    already_running: true,
+    dashboard: `http://127.0.0.1:${port}/?token=${token}`,
+    profile: 'default',
+  });
 
   await service.agent('stop', 'dashboard');
   t.match(await dashboard('dashboard', '--no-open'), { code: 0, stdout: /^Dashboard: / }, 'one that was stopped is started');
@@ -65,18 +80,21 @@ t.test('cli.1 dashboard: starts the service, prints the address, opens the brows
   t.equal((await dashboard('dashboard', '--port', 'x')).code, exitCodes.usage);
 });
 
-t.test('cli.1 dashboard --host and --insecure: a wide address is refused without a sign-in, and said out loud with --insecure', async (t) => {
-  await using service = cliService();
-  const port = String(await freePort());
-  const refused = await service.agent('dashboard', '--no-open', '--host', '0.0.0.0', '--port', port, '--json');
-  await service.status();
-  t.equal(refused.code, exitCodes.failed);
-  t.match(errorOf(refused), { code: 'START_FAILED', message: /no sign-in is set up/ });
-  await service.agent('down', '--no-drain');
-  const open = await service.agent('dashboard', '--no-open', '--host', '0.0.0.0', '--port', port, '--insecure');
-  await service.status();
-  t.match(open, { code: 0, stderr: /anyone who can reach 0\.0\.0\.0 .* can read every conversation/ });
-});
+t.test(
+  'cli.1 dashboard --host and --insecure: a wide address is refused without a sign-in, and said out loud with --insecure',
+  async (t) => {
+    await using service = cliService();
+    const port = String(await freePort());
+    const refused = await service.agent('dashboard', '--no-open', '--host', '0.0.0.0', '--port', port, '--json');
+    await service.status();
+    t.equal(refused.code, exitCodes.failed);
+    t.match(errorOf(refused), { code: 'START_FAILED', message: /no sign-in is set up/ });
+    await service.agent('down', '--no-drain');
+    const open = await service.agent('dashboard', '--no-open', '--host', '0.0.0.0', '--port', port, '--insecure');
+    await service.status();
+    t.match(open, { code: 0, stderr: /anyone who can reach 0\.0\.0\.0 .* can read every conversation/ });
+  },
+);
 
 t.test('cli.1 dashboard --isolated: a server of one profile alone, beside the one of the machine, until ctrl-C', async (t) => {
   await using service = cliService();
@@ -95,7 +113,10 @@ t.test('cli.1 dashboard --isolated: a server of one profile alone, beside the on
   const web = new WebClient();
   t.equal((await web.ask(`http://127.0.0.1:${port}/api/logs?file=gui`, { headers })).status, 200, 'its own profile, unnamed');
   t.equal((await web.ask(`http://127.0.0.1:${port}/api/logs?profile=work`, { headers })).status, 200);
-  t.match((await web.ask(`http://127.0.0.1:${port}/api/logs?profile=default`, { headers })).json(), { status: 404, detail: /serves the profile work alone/ });
+  t.match((await web.ask(`http://127.0.0.1:${port}/api/logs?profile=default`, { headers })).json(), {
+    status: 404,
+    detail: /serves the profile work alone/,
+  });
   const second = await cli(['-p', 'work', 'dashboard', '--isolated', '--no-open', '--json'], { home });
   t.match(errorOf(second), { code: 'ALREADY_RUNNING', fix: new RegExp(`127\\.0\\.0\\.1:${port}`) });
   command.kill('SIGINT');
@@ -104,22 +125,38 @@ t.test('cli.1 dashboard --isolated: a server of one profile alone, beside the on
 
 t.test('cli.2 dashboard register: the portal gives a client id, which goes to .env', async (t) => {
   await using portal = await startFakeProvider({ configuration: { features: { registration: { enabled: true } } } });
-  using home = testHome({ 'config.yaml': `portal: { base_url: "${portal.issuer}" }\ndashboard: { public_url: "https://agent.example.org" }\n` });
+  using home = testHome({
+    'config.yaml': `portal: { base_url: "${portal.issuer}" }\ndashboard: { public_url: "https://agent.example.org" }\n`,
+  });
   const registered = await cli(['dashboard', 'register', '--name', 'Home server', '--json'], { home });
   t.equal(registered.code, 0, registered.stderr);
   const { client_id: id, ...rest } = JSON.parse(registered.stdout) as { client_id: string };
   t.match(rest, { portal: portal.issuer, callback: 'https://agent.example.org/auth/callback', restarted: false });
   t.match(readFileSync(home.env, 'utf8'), `AGENT_DASHBOARD_OAUTH_CLIENT_ID='${id}'`);
   const client = await portal.provider.Client.find(id);
-  t.match(client, { clientName: 'Home server', redirectUris: ['https://agent.example.org/auth/callback'], tokenEndpointAuthMethod: 'none' });
+  t.match(client, {
+    clientName: 'Home server',
+    redirectUris: ['https://agent.example.org/auth/callback'],
+    tokenEndpointAuthMethod: 'none',
+  });
 });
 
 t.test('cli.2 dashboard register: without a portal, with one that takes none, or none that answers, it says so', async (t) => {
   await using closedPortal = await startFakeProvider();
   const cases: { name: string; config: string; want: RegExp; code: string }[] = [
     { name: 'none', config: '', want: /no account portal is configured/, code: 'PORTAL_UNAVAILABLE' },
-    { name: 'closed', config: `portal: { base_url: "${closedPortal.issuer}" }\n`, want: /takes no registrations/, code: 'PORTAL_UNAVAILABLE' },
-    { name: 'away', config: `portal: { base_url: "http://127.0.0.1:${await freePort()}" }\n`, want: /cannot be reached/, code: 'PORTAL_UNAVAILABLE' },
+    {
+      name: 'closed',
+      config: `portal: { base_url: "${closedPortal.issuer}" }\n`,
+      want: /takes no registrations/,
+      code: 'PORTAL_UNAVAILABLE',
+    },
+    {
+      name: 'away',
+      config: `portal: { base_url: "http://127.0.0.1:${await freePort()}" }\n`,
+      want: /cannot be reached/,
+      code: 'PORTAL_UNAVAILABLE',
+    },
     { name: 'in the clear', config: 'portal: { base_url: "http://portal.example.org" }\n', want: /https:/, code: 'CONFIG_INVALID' },
   ];
   for (const { name, config, want, code } of cases) {

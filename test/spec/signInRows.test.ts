@@ -56,8 +56,16 @@ t.test('auth.3 the password provider: configured by its prefix, rate-limited, on
   for (let n = 0; n < 8; n++) t.equal((await attempt(USERNAME, 'x')).status, 401);
   t.match(await attempt(USERNAME, PASSWORD), { status: 429, headers: { 'retry-after': /^\d+$/ } });
 
-  const plain = { AGENT_DASHBOARD_BASIC_AUTH_USERNAME: 'grace', AGENT_DASHBOARD_BASIC_AUTH_PASSWORD: 'plain text', AGENT_DASHBOARD_BASIC_AUTH_TTL_SECONDS: '90' };
-  await using other = await startGated({ password: false, env: plain, files: { 'config.yaml': 'dashboard: { basic_auth: { username: old, password_hash: "scrypt$2$8$1$x$y" } }\n' } });
+  const plain = {
+    AGENT_DASHBOARD_BASIC_AUTH_USERNAME: 'grace',
+    AGENT_DASHBOARD_BASIC_AUTH_PASSWORD: 'plain text',
+    AGENT_DASHBOARD_BASIC_AUTH_TTL_SECONDS: '90',
+  };
+  await using other = await startGated({
+    password: false,
+    env: plain,
+    files: { 'config.yaml': 'dashboard: { basic_auth: { username: old, password_hash: "scrypt$2$8$1$x$y" } }\n' },
+  });
   const web = new WebClient();
   const answer = await web.api(`${other.address}/auth/password-login`, {
     method: 'POST',
@@ -72,7 +80,9 @@ t.test('auth.3 the password provider: configured by its prefix, rate-limited, on
 t.test('auth.4 the portal verifies the login of a client that `agent dashboard register` provisioned', async (t) => {
   const port = await freePort();
   await using portal = await startFakeProvider({ claims: {}, configuration: { features: { registration: { enabled: true } } } });
-  using home = testHome({ 'config.yaml': `portal: { base_url: "${portal.issuer}" }\ndashboard: { public_url: "http://127.0.0.1:${port}" }\n` });
+  using home = testHome({
+    'config.yaml': `portal: { base_url: "${portal.issuer}" }\ndashboard: { public_url: "http://127.0.0.1:${port}" }\n`,
+  });
   t.match(await cli(['dashboard', 'register', '--json'], { home }), { code: 0 });
   const id = /AGENT_DASHBOARD_OAUTH_CLIENT_ID='?([\w-]+)/.exec(readFileSync(home.env, 'utf8'))![1]!;
   await using dashboard = await startDashboard(home, { env: { ...wide, AGENT_DASHBOARD_PORT: String(port) } });
@@ -80,7 +90,12 @@ t.test('auth.4 the portal verifies the login of a client that `agent dashboard r
   const web = new WebClient();
   const done = await web.get(`http://127.0.0.1:${port}/auth/login?provider=portal`, { follow: true });
   t.equal(done.address, `http://127.0.0.1:${port}/`);
-  t.match((await web.api(`http://127.0.0.1:${port}/api/auth/me`)).json(), { user_id: 'ada', email: '', display_name: '', provider: 'portal' });
+  t.match((await web.api(`http://127.0.0.1:${port}/api/auth/me`)).json(), {
+    user_id: 'ada',
+    email: '',
+    display_name: '',
+    provider: 'portal',
+  });
   t.ok(id.length > 5);
 });
 
@@ -90,7 +105,11 @@ t.test('auth.5 a self-hosted OpenID Connect provider, configured by its prefix',
   await using s = await startGated({
     port,
     password: false,
-    env: { AGENT_DASHBOARD_OIDC_ISSUER: `${provider.issuer}/`, AGENT_DASHBOARD_OIDC_CLIENT_ID: CLIENT_ID, AGENT_DASHBOARD_OIDC_SCOPES: 'openid email' },
+    env: {
+      AGENT_DASHBOARD_OIDC_ISSUER: `${provider.issuer}/`,
+      AGENT_DASHBOARD_OIDC_CLIENT_ID: CLIENT_ID,
+      AGENT_DASHBOARD_OIDC_SCOPES: 'openid email',
+    },
   });
   const web = new WebClient();
   const begin = await web.get(`${s.address}/auth/login`);
@@ -103,7 +122,15 @@ t.test('auth.6 with the gate, /api/status is public and every other endpoint bel
   await using s = await startGated();
   const stranger = new WebClient();
   t.equal((await stranger.ask(`${s.address}/api/status`)).status, 200);
-  for (const path of ['/api/workers', '/api/logs', '/api/sessions', '/api/auth/me', '/api/auth/providers', '/api/openapi.json', '/api/nothing'])
+  for (const path of [
+    '/api/workers',
+    '/api/logs',
+    '/api/sessions',
+    '/api/auth/me',
+    '/api/auth/providers',
+    '/api/openapi.json',
+    '/api/nothing',
+  ])
     t.match((await stranger.api(`${s.address}${path}`)).json(), { status: 401, error: 'unauthenticated', login_url: '/login' }, path);
   t.equal((await stranger.api(`${s.address}/api/auth/ws-ticket`, { method: 'POST' })).status, 401);
   const web = await s.signedIn();
@@ -152,7 +179,11 @@ t.test('err.5 a closed gate of a WebSocket answers 4403: a forged Host or Origin
     ['another port', { origin: 'http://127.0.0.1:3000' }],
     ['a rebound name', { headers: { Host: 'evil.example' } }],
   ] as const)
-    t.equal((await closed(s.dashboard.socket(`/api/ws?ticket=${await ticketOf(web, s.address)}`, { token: false, ...options }))).code, 4403, name);
+    t.equal(
+      (await closed(s.dashboard.socket(`/api/ws?ticket=${await ticketOf(web, s.address)}`, { token: false, ...options }))).code,
+      4403,
+      name,
+    );
   using home = testHome();
   await using plain = await startDashboard(home);
   t.equal((await closed(plain.socket('/api/ws', { origin: 'https://evil.example' }))).code, 4403);

@@ -119,7 +119,10 @@ t.test('the address of a client behind proxies: the rightmost that no trusted pr
 
 t.test('how the browser sees the dashboard: the public address, else what a trusted proxy says, else the request', async (t) => {
   const origin = (headers: Record<string, string>, remoteAddress = '10.0.0.1', publicUrl?: string) =>
-    createClients({ publicUrl: publicUrl === undefined ? undefined : new URL(publicUrl), trustedProxies: ['10.0.0.0/8'] }).originOf({ headers, socket: { remoteAddress } } as never);
+    createClients({ publicUrl: publicUrl === undefined ? undefined : new URL(publicUrl), trustedProxies: ['10.0.0.0/8'] }).originOf({
+      headers,
+      socket: { remoteAddress },
+    } as never);
   const forwarded = { host: '127.0.0.1:9119', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agent.example.org' };
   t.equal(origin(forwarded), 'https://agent.example.org');
   t.equal(origin({ ...forwarded, 'x-forwarded-host': 'agent.example.org:8443' }), 'https://agent.example.org:8443');
@@ -131,6 +134,21 @@ t.test('how the browser sees the dashboard: the public address, else what a trus
 
 t.test('a place to go after the sign-in is one of this page', async (t) => {
   for (const good of ['/', '/workers', '/chat/ses_1?profile=work#end']) t.equal(safeNext(good), good);
-  for (const bad of ['//evil.example', '/\\evil.example', '\\\\evil.example', 'https://evil.example', 'javascript:alert(1)', '/a\nb', '/\t/x', '/login', '/auth/callback', '/api/logs', '', undefined, 7, `/${'x'.repeat(3_000)}`])
+  for (const bad of [
+    '//evil.example',
+    '/\\evil.example',
+    '\\\\evil.example',
+    'https://evil.example',
+    'javascript:alert(1)',
+    '/a\nb',
+    '/\t/x',
+    '/login',
+    '/auth/callback',
+    '/api/logs',
+    '',
+    undefined,
+    7,
+    `/${'x'.repeat(3_000)}`,
+  ])
     t.equal(safeNext(bad), '/', JSON.stringify(bad)?.slice(0, 40));
 });

@@ -19,8 +19,8 @@ export function TokenScreen({ reason }: { reason: string | null }) {
         <h1 className="font-serif text-2xl font-semibold">This dashboard needs its token</h1>
         {reason && <p className="text-sm text-bad">{reason}</p>}
         <p className="text-soft">
-          Run <Command>agent dashboard</Command> on the machine that runs the service. It prints the address with the token: open that, or paste it
-          here.
+          Run <Command>agent dashboard</Command> on the machine that runs the service. It prints the address with the token: open that, or
+          paste it here.
         </p>
         <label className="grid gap-1.5 text-sm font-medium">
           Address or token

@@ -21,7 +21,8 @@ export function requireOwnPage(request: Asked, origin: string): void {
 /** The same for a form of ours, which can carry no header of its own. Errors: FORBIDDEN_REQUEST. */
 export function requireSameSite({ headers, method }: Asked, origin: string): void {
   const site = headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw forged(`it comes from another site (${String(site).slice(0, 20)})`);
+  if (site !== undefined && site !== 'same-origin' && site !== 'none')
+    throw forged(`it comes from another site (${String(site).slice(0, 20)})`);
   if (isHarmless({ method }) || headers.origin === undefined) return;
   // Where the browser said "same-origin" it has compared with what it sees itself; a proxy may show us less.
   if (headers.origin !== origin && site !== 'same-origin') throw forged(`it comes from ${headers.origin.slice(0, 100)}`);

@@ -98,13 +98,14 @@ export function safeNext(wanted: unknown): string {
   return `${url.pathname}${url.search}${url.hash}`;
 }
 
+/** Colours of web/style.css; borders of fields are darker, for the contrast of what one can click. */
 const style = `
-:root{--paper:#faf9f6;--surface:#fff;--ink:#1f1d1a;--soft:#5c574f;--line:#e3dfd6;--edge:#8a8478;--accent:#9a3f17;--on:#fff;--bad:#a3231b;--badbg:#fbeceb}
-@media (prefers-color-scheme:dark){:root{--paper:#171614;--surface:#211f1c;--ink:#ece8e0;--soft:#b3aca0;--line:#35322d;--edge:#7d766a;--accent:#e9905f;--on:#231309;--bad:#ff9a8f;--badbg:#3a1d1a}}
+:root{--paper:#faf8f4;--surface:#fffefc;--ink:#25221d;--soft:#5c554a;--line:#e5dfd5;--edge:#8a8173;--accent:#0b6b66;--on:#fff;--bad:#ab2419;--badbg:#fbe8e5}
+@media (prefers-color-scheme:dark){:root{--paper:#181715;--surface:#211f1c;--ink:#ece8e1;--soft:#b8b1a6;--line:#38342f;--edge:#7d766a;--accent:#6fcbc1;--on:#0d1f1d;--bad:#f4a097;--badbg:#3b1d19}}
 *{box-sizing:border-box}
 body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;padding:1.5rem;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
 main{width:100%;max-width:24rem;display:grid;gap:.9rem;padding:2rem;background:var(--surface);border:1px solid var(--line);border-radius:1rem}
-h1{margin:0;font:600 1.5rem/1.2 Georgia,"Times New Roman",serif}
+h1{margin:0;font:600 1.375rem/1.3 system-ui,sans-serif}
 form{display:grid;gap:.4rem}
 label{font-weight:500;font-size:.9rem;margin-top:.4rem}
 input{font:inherit;color:inherit;background:var(--paper);border:1px solid var(--edge);border-radius:.5rem;padding:.5rem .75rem;min-height:2.75rem;width:100%}

@@ -253,4 +253,8 @@ function reasonOf(thrown: unknown): string {
 const failed = (why: string, cause?: unknown): AgentError =>
   new AgentError('SIGN_IN_FAILED', `the sign-in failed: ${why}`, { cause, fix: 'sign in again' });
 const unavailable = (why: string, cause?: unknown): AgentError =>
-  new AgentError('SIGN_IN_UNAVAILABLE', `the identity provider cannot be used: ${why}`, { cause, retryAfterMs: 5_000, fix: 'try again; `agent logs gui` has the details' });
+  new AgentError('SIGN_IN_UNAVAILABLE', `the identity provider cannot be used: ${why}`, {
+    cause,
+    retryAfterMs: 5_000,
+    fix: 'try again; `agent logs gui` has the details',
+  });

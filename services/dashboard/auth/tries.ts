@@ -45,7 +45,8 @@ function networkKey(address: string): string {
   const [head = '', tail] = address.toLowerCase().split('%')[0]!.split('::');
   const groups = head.split(':').filter(Boolean);
   const after = tail === undefined ? [] : tail.split(':').filter(Boolean);
-  const whole = tail === undefined ? groups : [...groups, ...Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0'), ...after];
+  const whole =
+    tail === undefined ? groups : [...groups, ...Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0'), ...after];
   return whole
     .slice(0, 4)
     .map((group) => group.replace(/^0+(?=.)/, ''))

@@ -44,7 +44,8 @@ export function bridgeTerminal(dashboard: Dashboard): SocketRoute {
       const { profile } = parseRequest(Query, Object.fromEntries(query));
       if (profile !== undefined) requireProfile(home, profile);
     },
-    serve: (socket, query, who) => void bridge(socket, { ...parseRequest(Query, Object.fromEntries(query)), owner: ownerOf(who) }, dashboard),
+    serve: (socket, query, who) =>
+      void bridge(socket, { ...parseRequest(Query, Object.fromEntries(query)), owner: ownerOf(who) }, dashboard),
   };
 }
 
