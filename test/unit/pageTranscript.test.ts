@@ -2,7 +2,8 @@
 import t from 'tap';
 import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
 import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
-import { applyEvent, fromSnapshot, type Transcript } from '../../web/chat/transcript.ts';
+import { fromSnapshot } from '../../web/chat/snapshot.ts';
+import { applyEvent, type Transcript } from '../../web/chat/transcript.ts';
 
 const info: SessionInfo = {
   model: 'rehearsal',
@@ -60,6 +61,12 @@ let seq = 0;
 const event = (type: string, payload: Record<string, unknown>): EventParams => ({ type, session_id: 's', seq: ++seq, payload });
 const play = (start: Transcript, events: EventParams[]): Transcript => events.reduce((state, one) => applyEvent(state, one, 1_000), start);
 
+/** When things began and how long they took is told by events alone. */
+const timeless = ({ items, turn: running }: Transcript) =>
+  JSON.parse(
+    JSON.stringify({ items, running }, (key, value: unknown) => (['durationMs', 'startedAt'].includes(key) ? undefined : value)),
+  ) as unknown;
+
 /** A turn with reasoning, a tool, and an answer. */
 function turn(): EventParams[] {
   seq = 0;
@@ -104,9 +111,6 @@ t.test('a turn by events ends as the same turn in a snapshot', async (t) => {
     }),
     0,
   );
-  // How long things took is told by events alone.
-  const timeless = ({ items, turn: running }: Transcript) =>
-    JSON.parse(JSON.stringify({ items, running }, (key, value: unknown) => (key === 'durationMs' ? undefined : value))) as unknown;
   t.same(timeless(live), timeless(later));
 });
 
@@ -141,7 +145,7 @@ t.test('a snapshot in the middle of a turn, with the events after it, ends like 
     5_000,
   );
   t.match(using.turn, { phase: 'tool', detail: 'terminal' });
-  t.same(play(using, events).items, whole.items);
+  t.same(timeless(play(using, events)), timeless(whole));
 });
 
 t.test('a turn that is cut leaves nothing running: its tool is marked, its text kept, the reason shown', async (t) => {
