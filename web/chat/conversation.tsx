@@ -1,17 +1,20 @@
 /** One chat: its messages, what is under way, and the composer. */
-import { useNavigate, useRouterState } from '@tanstack/react-router';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useRouterState } from '@tanstack/react-router';
+import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from 'react';
 import { useConnection, useConnectionState, useSession } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import type { CallError } from '../callError.ts';
+import { failureOf, type Failed } from '../callError.ts';
 import type { SessionLink } from '../sessionLink.ts';
 import { Notice } from '../ui/notice.tsx';
 import { ChatTools } from './chatTools.tsx';
-import { Composer, type ComposerHandle } from './composer.tsx';
+import { useCommand } from './commandRun.ts';
+import { isCommand } from './completion.ts';
+import { Composer, type ComposerHandle, type Submission } from './composer.tsx';
 import { MessageList, type ListHandle } from './messageList.tsx';
-import type { RowActions } from './messages.tsx';
 import { rowsOf } from './messageRows.ts';
+import type { RowActions } from './messages.tsx';
 import { ModelNotice } from './modelNotice.tsx';
+import { ModelPicker } from './modelPicker.tsx';
 import { PlanPanel } from './planPanel.tsx';
 import { QueuePanel } from './queuePanel.tsx';
 import { useSessionActions } from './sessionActions.ts';
@@ -31,19 +34,24 @@ export function Conversation({ id }: { id: string }) {
   const older = useCallback(() => void link.loadOlder(), [link]);
   useEscape(working, () => void link.interrupt());
   useLinkedMessage(link, list, transcript);
+  const info = transcript?.info;
 
   return (
     <>
-      <PlaceHeader title={transcript?.info.title ?? (transcript ? 'Chat' : ' ')}>
-        {transcript && <ChatTools id={id} info={transcript.info} working={working} compacting={transcript.compacting !== null} onUndone={(text) => composer.current?.put(text)} />}
+      <PlaceHeader title={info?.title ?? (transcript ? 'Chat' : ' ')}>
+        {transcript && (
+          <ChatTools
+            id={id}
+            info={transcript.info}
+            working={working}
+            compacting={transcript.compacting !== null}
+            onUndone={(text) => composer.current?.put(text)}
+          />
+        )}
       </PlaceHeader>
       <main className="flex min-h-0 flex-1 flex-col">
         {failure ? (
-          <div className="mx-auto w-full max-w-3xl flex-1 px-4 py-6 md:px-6">
-            <Notice tone="bad" title="This chat cannot be shown">
-              {failure.message}
-            </Notice>
-          </div>
+          <Unshown failure={failure} />
         ) : transcript || rows.length > 0 ? (
           <MessageList rows={rows} actions={actions} busy={working} followKey={sent} onNearStart={older} handle={list} />
         ) : (
@@ -53,18 +61,31 @@ export function Conversation({ id }: { id: string }) {
           ref={composer}
           draftKey={id}
           sessionId={id}
-          info={transcript?.info ?? null}
           working={working}
           lastPrompt={() => lastPromptOf(transcript)}
           onSubmit={submit}
           onStop={() => void link.interrupt()}
+          tools={info && <ModelPicker model={info.model} effort={info.reasoning_effort} sessionId={id} />}
         >
           {transcript && transcript.plan.todos.length > 0 && <PlanPanel plan={transcript.plan} />}
-          {transcript && transcript.queued.length > 0 && <QueuePanel sessionId={id} queued={transcript.queued} working={transcript.turn !== null} />}
-          {transcript && <ModelNotice scripted={transcript.info.scripted} warning={transcript.info.credential_warning} />}
+          {transcript && transcript.queued.length > 0 && (
+            <QueuePanel sessionId={id} queued={transcript.queued} working={transcript.turn !== null} />
+          )}
+          {info && <ModelNotice scripted={info.scripted} warning={info.credential_warning} />}
         </Composer>
       </main>
     </>
+  );
+}
+
+function Unshown({ failure: { message, fix } }: { failure: Failed }) {
+  return (
+    <div className="mx-auto w-full max-w-3xl flex-1 px-4 py-6 md:px-6">
+      <Notice tone="bad" title="This chat cannot be shown">
+        <p>{message}</p>
+        {fix && <p className="text-soft">{fix}</p>}
+      </Notice>
+    </div>
   );
 }
 
@@ -88,7 +109,7 @@ function lastPromptOf(transcript: Transcript | null): string | null {
 }
 
 /** The same object for the life of the link: rows are drawn again for their own sake alone. */
-function useRowActions(link: SessionLink, composer: React.RefObject<ComposerHandle | null>): RowActions {
+function useRowActions(link: SessionLink, composer: RefObject<ComposerHandle | null>): RowActions {
   const { branch } = useSessionActions();
   const run = useCommand(link);
   const latest = useRef({ branch, run });
@@ -109,21 +130,44 @@ function useRowActions(link: SessionLink, composer: React.RefObject<ComposerHand
 }
 
 /** Slash commands are run, everything else is said. */
-function useSubmit(link: SessionLink, onSent: () => void) {
+function useSubmit(link: SessionLink, onSent: () => void): (submission: Submission) => Promise<Failed | null> {
   const connection = useConnection();
   const run = useCommand(link);
-  return async ({ text, files, busy, replace, aside }: import('./composer.tsx').Submission): Promise<string | null> => {
+  return async ({ text, files, busy, replace, aside }) => {
     onSent();
-    if (aside) return void (await link.askAside(text)) ?? null;
-    if (files.length === 0 && isCommand(text)) return void (await run(text)) ?? null;
-    if (replace) {
+    if (aside) void link.askAside(text);
+    else if (files.length === 0 && isCommand(text)) void run(text);
+    else {
       try {
-        await connection.call('session.undo', { session_id: link.id, count: 1 });
+        if (replace) await connection.call('session.undo', { session_id: link.id });
       } catch (thrown) {
-        return (thrown as CallError).message;
+        return failureOf(thrown);
       }
+      link.submit({ text, files, busy });
     }
-    link.submit({ text, files, busy });
     return null;
   };
+}
+
+/** `#m123` in the address: that message is put on the screen, older pages read until it is there. */
+function useLinkedMessage(link: SessionLink, list: RefObject<ListHandle | null>, transcript: Transcript | null): void {
+  const hash = useRouterState({ select: ({ location }) => location.hash });
+  const wanted = Number(/^m(\d+)$/.exec(hash)?.[1] ?? 0);
+  const [reached, setReached] = useState('');
+  useEffect(() => {
+    if (!wanted || !transcript || reached === hash) return;
+    if (list.current?.reveal(wanted) || transcript.oldest.all) setReached(hash);
+    else void link.loadOlder();
+  }, [wanted, hash, reached, transcript, link, list]);
+}
+
+function useEscape(active: boolean, act: () => void): void {
+  useEffect(() => {
+    if (!active) return;
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('[role=dialog], [role=menu]')) act();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  });
 }

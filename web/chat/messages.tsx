@@ -6,13 +6,13 @@ import { Button, IconButton } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copyButton.tsx';
 import { Command, Notice } from '../ui/notice.tsx';
 import { AsideCard, EchoCard, SummaryCard } from './asides.tsx';
-import { useElapsed } from './elapsed.ts';
 import { Markdown } from './markdown.tsx';
 import type { Row, Work } from './messageRows.ts';
 import { Bubble, OutgoingPrompt, shownFiles } from './prompts.tsx';
 import { RequestCard } from './requestCard.tsx';
 import { ToolCard } from './toolCard.tsx';
 import type { AgentItem, Failure, Item } from './transcript.ts';
+import { WorkLine } from './workLine.tsx';
 import type { OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
 
 /** What a row can ask for. The same object over the life of a conversation. */
@@ -227,22 +227,10 @@ function Footer({ item: { text, end }, after, onBranch }: { item: AgentItem; aft
   );
 }
 
-/** As high as the footer that takes its place, so nothing jumps when the answer is done. */
-export function Working({ label, since, helpers }: Work) {
-  const elapsed = useElapsed(since);
+function Working({ label, since, helpers }: Work) {
   return (
     <div className="grid gap-1">
-      <div role="status" className="flex h-8 items-center gap-3 text-sm text-soft" data-testid="working">
-        <span className="flex gap-1" aria-hidden="true">
-          {[0, 200, 400].map((delay) => (
-            <span key={delay} className="size-1.5 animate-breathe rounded-full bg-accent" style={{ animationDelay: `${delay}ms` }} />
-          ))}
-        </span>
-        <span>{label}</span>
-        <span className="text-faint tabular-nums" aria-hidden="true">
-          {elapsed}
-        </span>
-      </div>
+      <WorkLine label={label} since={since} />
       {helpers.length > 0 && (
         <ul aria-label="Helpers at work" className="grid gap-1 pl-8 text-sm text-faint">
           {helpers.map(({ id, goal, doing }) => (

@@ -1,0 +1,47 @@
+/** What the palette offers: actions, places, chats, and what was said in them. */
+import { useNavigate } from '@tanstack/react-router';
+import { MessageCircle, Monitor, Moon, Plus, Sun, TextSearch, type LucideIcon } from 'lucide-react';
+import type { SessionRow } from '../../ipc/contracts/rpcRecords.ts';
+import { titleOf } from '../chat/sessionTitle.ts';
+import type { Answer } from '../connection.ts';
+import { places } from './places.ts';
+import { setTheme } from './theme.ts';
+
+export interface Entry {
+  key: string;
+  label: string;
+  about: string;
+  icon: LucideIcon;
+  run(): void;
+}
+
+type Hit = Answer<'session.search'>['hits'][number];
+
+export function useEntries(sessions: readonly SessionRow[], hits: readonly Hit[]): Record<'actions' | 'places' | 'chats' | 'hits', Entry[]> {
+  const navigate = useNavigate();
+  const toChat = (sessionId: string, hash?: string) =>
+    void navigate({ to: '/chat/$sessionId', params: { sessionId }, ...(hash === undefined ? {} : { hash }) });
+  return {
+    actions: [
+      { key: 'new', label: 'New chat', about: 'begin with an empty conversation', icon: Plus, run: () => void navigate({ to: '/' }) },
+      { key: 'light', label: 'Light theme', about: 'theme, colours', icon: Sun, run: () => setTheme('light') },
+      { key: 'dark', label: 'Dark theme', about: 'theme, colours', icon: Moon, run: () => setTheme('dark') },
+      { key: 'system', label: 'Theme of the system', about: 'theme, colours', icon: Monitor, run: () => setTheme('system') },
+    ],
+    places: places.map(({ to, label, about, icon }) => ({ key: to, label, about, icon, run: () => void navigate({ to }) })),
+    chats: sessions.map((row) => ({
+      key: row.id,
+      label: titleOf(row),
+      about: row.source === 'api' ? '' : row.source,
+      icon: MessageCircle,
+      run: () => toChat(row.id),
+    })),
+    hits: hits.map(({ message_id, session_id, title, snippet }) => ({
+      key: `hit${message_id}`,
+      label: title ?? 'Untitled chat',
+      about: snippet,
+      icon: TextSearch,
+      run: () => toChat(session_id, `m${message_id}`),
+    })),
+  };
+}
