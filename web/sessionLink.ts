@@ -35,6 +35,8 @@ export interface Echo {
   state: 'running' | 'done' | 'failed';
   text: string;
   choices: readonly { label: string; line: string }[];
+  /** The message below which it stands; null = before all. */
+  below: { kind: string; id: number } | null;
 }
 
 export interface SessionState {
@@ -298,7 +300,9 @@ export class SessionLink {
 
   #echo(line: string): string {
     const key = crypto.randomUUID();
-    this.#echoes = [...this.#echoes, { key, line, state: 'running', text: '', choices: [] }];
+    const last = this.#transcript?.items.at(-1);
+    const below = last ? { kind: last.kind, id: last.id } : null;
+    this.#echoes = [...this.#echoes, { key, line, state: 'running', text: '', choices: [], below }];
     this.#draw();
     return key;
   }

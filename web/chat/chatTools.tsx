@@ -62,7 +62,7 @@ function ContextGauge({ info: { context_used, context_max, usage }, onOpen }: { 
           />
         )}
       </svg>
-      <span className="hidden sm:inline">{share === null ? tokens(context_used ?? usage.input + usage.output) : `${Math.round(share * 100)} %`}</span>
+      <span className="hidden sm:inline">{share === null ? `${tokens(context_used ?? usage.input + usage.output)} tokens` : `${Math.round(share * 100)} %`}</span>
       {usage.cost_usd !== null && <span className="hidden sm:inline">{dollars(usage.cost_usd)}</span>}
     </button>
   );

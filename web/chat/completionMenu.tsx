@@ -13,7 +13,9 @@ interface MenuProps {
 
 export function CompletionMenu({ items, at, onPick }: MenuProps) {
   const list = useRef<HTMLUListElement>(null);
-  useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
+  useEffect(() => {
+    list.current?.children[at]?.scrollIntoView({ block: 'nearest' });
+  }, [at]);
   return (
     <ul
       ref={list}

@@ -4,17 +4,15 @@
  */
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
-import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState, type Ref } from 'react';
+import { useCallback, useEffect, useImperativeHandle, useRef, type Ref } from 'react';
 import { Button } from '../ui/button.tsx';
+import { useFollow } from './follow.ts';
 import { RowView, type RowActions } from './messages.tsx';
 import type { Row } from './messageRows.ts';
+import { estimatedHeight } from './rowHeight.ts';
 
-/** This near to the end counts as at the end, in pixels: a line of text. */
-const NEAR_PX = 32;
 /** Older messages are asked for this far before the first row is reached. */
 const AHEAD_PX = 2_000;
-/** A row that was never drawn is taken to be this high: a short exchange. */
-const ROW_PX = 120;
 const GAP_PX = 20;
 const EDGE_PX = 24;
 /** Rows drawn beyond the screen on either side. */
@@ -37,34 +35,32 @@ interface ListProps {
 
 export function MessageList({ rows, actions, busy, followKey, onNearStart, handle }: ListProps) {
   const outer = useRef<HTMLDivElement>(null);
-  const [away, setAway] = useState(false);
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     count: rows.length,
     getScrollElement: () => outer.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: (index) => estimatedHeight(rows[index]!),
     getItemKey: useCallback((index: number) => rows[index]!.key, [rows]),
     gap: GAP_PX,
     paddingStart: EDGE_PX,
     paddingEnd: EDGE_PX,
     overscan: OVERSCAN,
     anchorTo: 'end',
-    followOnAppend: true,
-    scrollEndThreshold: NEAR_PX,
-    onChange: (instance) => setAway(!instance.isAtEnd(NEAR_PX)),
   });
-  useLayoutEffect(() => virtualizer.scrollToEnd(), [virtualizer, followKey]);
+  const { away, onScroll, toEnd, leave } = useFollow(outer, followKey);
   useOlder(virtualizer, rows, onNearStart);
   useImperativeHandle(handle, () => ({
     reveal(messageId) {
       const index = rows.findIndex((row) => row.kind === 'item' && row.item.id === messageId);
-      if (index >= 0) virtualizer.scrollToIndex(index, { align: 'start' });
-      return index >= 0;
+      if (index < 0) return false;
+      leave();
+      virtualizer.scrollToIndex(index, { align: 'start' });
+      return true;
     },
   }));
 
   return (
     <div className="relative min-h-0 flex-1">
-      <div ref={outer} className="h-full overflow-y-auto overscroll-contain [overflow-anchor:none]" data-testid="messages">
+      <div ref={outer} onScroll={onScroll} className="h-full overflow-y-auto overscroll-contain [overflow-anchor:none]" data-testid="messages">
         <div role="log" aria-label="Conversation" className="relative mx-auto w-full max-w-3xl" style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map(({ index, key, start }) => (
             <div
@@ -83,7 +79,7 @@ export function MessageList({ rows, actions, busy, followKey, onNearStart, handl
         <Button
           className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full shadow-raised"
           icon={<ArrowDown size={15} />}
-          onClick={() => virtualizer.scrollToEnd()}
+          onClick={toEnd}
         >
           To the end
         </Button>

@@ -27,11 +27,24 @@ export function rowsOf(state: SessionState, connected: boolean): Row[] {
   const work = workOf(transcript, pending, connected);
   const rows: Row[] = [];
   if (transcript && transcript.items.length > 0) rows.push({ kind: 'beginning', key: 'beginning', all: transcript.oldest.all });
-  if (transcript) rows.push(...itemRows(transcript));
+  if (transcript) rows.push(...withEchoes(itemRows(transcript), echoes));
+  else rows.push(...echoes.map(echoRow));
   rows.push(...pending.map((prompt): Row => ({ kind: 'outgoing', key: prompt.key, prompt })));
-  rows.push(...echoes.map((echo): Row => ({ kind: 'echo', key: `echo${echo.key}`, echo })));
   rows.push(...(transcript?.requests ?? []).map((request): Row => ({ kind: 'request', key: `request${request.id}`, request })));
   if (work) rows.push({ kind: 'work', key: 'work', work });
+  return rows;
+}
+
+const echoRow = (echo: Echo): Row => ({ kind: 'echo', key: `echo${echo.key}`, echo });
+
+/** Each below the message that was the last when it was asked for; at the end when that one is gone. */
+function withEchoes(items: readonly Row[], echoes: readonly Echo[]): Row[] {
+  if (echoes.length === 0) return [...items];
+  const rows = [...items];
+  for (const echo of echoes.toReversed()) {
+    const at = rows.findIndex((row) => row.kind === 'item' && row.item.id === echo.below?.id && row.item.kind === echo.below.kind);
+    rows.splice(echo.below === null ? 0 : at < 0 ? rows.length : at + 1, 0, echoRow(echo));
+  }
   return rows;
 }
 

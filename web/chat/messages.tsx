@@ -90,9 +90,8 @@ function ItemView({ item, prompt, after, actions, busy }: ItemProps) {
   switch (item.kind) {
     case 'user':
       return (
-        <div className="group grid gap-1">
-          <Bubble text={item.text} files={shownFiles(item.attachments) ?? []} />
-          <Tools side="end">
+        <div className="group flex items-end justify-end gap-1">
+          <Tools>
             {after === 0 && !busy && (
               <IconButton label="Edit this message and ask again" onClick={actions.editLast}>
                 <Pencil size={14} />
@@ -100,6 +99,7 @@ function ItemView({ item, prompt, after, actions, busy }: ItemProps) {
             )}
             <CopyButton text={item.text} label="Copy the message" />
           </Tools>
+          <Bubble text={item.text} files={shownFiles(item.attachments) ?? []} />
         </div>
       );
     case 'notice':
@@ -118,11 +118,9 @@ function ItemView({ item, prompt, after, actions, busy }: ItemProps) {
 }
 
 /** Shown when the message is pointed at or holds the focus; always where there is no pointer. Takes its room at all times. */
-function Tools({ side, children }: { side: 'start' | 'end'; children: ReactNode }) {
+function Tools({ children }: { children: ReactNode }) {
   return (
-    <div
-      className={`flex h-8 items-center gap-1 text-xs text-faint pointer-fine:opacity-0 pointer-fine:transition-opacity pointer-fine:group-hover:opacity-100 pointer-fine:group-focus-within:opacity-100 ${side === 'end' ? 'justify-end' : ''}`}
-    >
+    <div className="flex h-8 shrink-0 items-center gap-1 text-xs text-faint pointer-fine:opacity-0 pointer-fine:transition-opacity pointer-fine:group-focus-within:opacity-100 pointer-fine:group-hover:opacity-100">
       {children}
     </div>
   );
@@ -211,7 +209,7 @@ function Footer({ item: { text, end }, after, onBranch }: { item: AgentItem; aft
   const used = end?.usage;
   return (
     <div className="-mt-2 -ml-2">
-      <Tools side="start">
+      <Tools>
         <CopyButton text={text} label="Copy the answer" />
         <IconButton label="Branch: a new chat that goes on from here" onClick={() => onBranch(after)}>
           <GitBranch size={14} />

@@ -82,7 +82,7 @@ export function ModelDialog({ sessionId, model, effort, onChoose, onClose }: Mod
         ))}
         {data && providers.length === 0 && (
           <p className="text-sm text-soft">
-            No provider is set up.{' '}
+            No provider is set up{model === null ? '' : `; ${model} answers here`}.{' '}
             <Link to="/models" className="text-accent underline underline-offset-3">
               Add one under Models and keys
             </Link>

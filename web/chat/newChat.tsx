@@ -62,7 +62,9 @@ export function NewChat() {
           <div className="mx-auto flex min-h-full w-full max-w-3xl flex-col gap-6 px-4 py-6 md:px-6">
             {starting ? (
               <>
-                <Bubble text={starting.text} faded />
+                <div className="flex justify-end">
+                  <Bubble text={starting.text} faded />
+                </div>
                 <WorkLine label="Starting the chat" since={starting.at} />
               </>
             ) : first ? (

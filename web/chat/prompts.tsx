@@ -19,7 +19,7 @@ interface BubbleProps {
 export function Bubble({ text, faded = false, files = [] }: BubbleProps) {
   return (
     <div
-      className={`ml-auto grid w-fit max-w-[85%] gap-2 rounded-2xl rounded-br-md bg-sunken px-4 py-2.5 transition-opacity ${faded ? 'opacity-75' : ''}`}
+      className={`grid w-fit max-w-[85%] min-w-0 gap-2 rounded-2xl rounded-br-md bg-sunken px-4 py-2.5 transition-opacity ${faded ? 'opacity-75' : ''}`}
       data-role="user"
     >
       {files.length > 0 && (
@@ -55,7 +55,7 @@ export function OutgoingPrompt({ prompt, onRetry, onDiscard }: OutgoingProps) {
   if (failure) {
     return (
       <div className="grid gap-2" data-outgoing="failed">
-        {bubble}
+        <div className="flex justify-end">{bubble}</div>
         <Notice tone="bad" title="This was not sent" actions={<Actions onRetry={onRetry} onDiscard={onDiscard} />}>
           {sentence(failure.message)}
           {failure.fix && ` — ${failure.fix}`}
@@ -65,7 +65,7 @@ export function OutgoingPrompt({ prompt, onRetry, onDiscard }: OutgoingProps) {
   }
   return (
     <div className="grid gap-1" data-outgoing={late ? 'late' : 'sending'}>
-      {bubble}
+      <div className="flex justify-end">{bubble}</div>
       {late && (
         <p role="status" className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1 text-sm text-warn">
           Not sent yet. It goes out by itself when the service is back.

@@ -49,6 +49,9 @@ const icons: Readonly<Record<string, LucideIcon>> = {
 /** Tools whose results say what they changed in a file. */
 const EDITING = new Set(['patch', 'write_file']);
 
+/** Tools whose output repeats what they were called with. */
+const SAYS_ALL = new Set(['todo', 'memory']);
+
 /** What was opened or closed by hand stays so while the card is off the screen. */
 const chosen = new Map<string, boolean>();
 
@@ -110,7 +113,7 @@ function Details({ tool, diff, args }: { tool: ToolUse; diff: readonly DiffFile[
   return (
     <div className="border-t border-line">
       {written && <Section label="Content" text={written.content} language={languageOfFile(written.path)} />}
-      {!written && args !== null && <Section label="Arguments" text={args} language="json" />}
+      {!written && args !== null && !SAYS_ALL.has(name) && <Section label="Arguments" text={args} language="json" />}
       {text !== '' ? (
         <Section label={outputs[state]} text={text} bad={state === 'failed'} />
       ) : (
