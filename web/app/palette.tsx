@@ -9,7 +9,7 @@ import { useEntries, type Entry } from './paletteEntries.ts';
 const CHATS_MAX = 200;
 const HITS_MAX = 12;
 /** Of each kind, while nothing narrows them down. */
-const SHOWN = { Actions: 4, Places: 20, Chats: 8, 'Said in chats': HITS_MAX } as const;
+const SHOWN = { Actions: 3, Places: 20, Chats: 8, 'Said in chats': HITS_MAX } as const;
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState('');

@@ -42,7 +42,6 @@ function ContextGauge({ info: { context_used, context_max, usage }, onOpen }: { 
   return (
     <button
       type="button"
-      aria-label={`Context and cost: ${said}`}
       title={`Context and cost: ${said}`}
       onClick={onOpen}
       className="inline-flex h-8 shrink-0 items-center gap-2 rounded-lg px-2 text-xs text-soft tabular-nums hover:bg-sunken hover:text-ink"
@@ -62,8 +61,9 @@ function ContextGauge({ info: { context_used, context_max, usage }, onOpen }: { 
           />
         )}
       </svg>
-      <span className="hidden sm:inline">{share === null ? `${tokens(context_used ?? usage.input + usage.output)} tokens` : `${Math.round(share * 100)} %`}</span>
-      {usage.cost_usd !== null && <span className="hidden sm:inline">{dollars(usage.cost_usd)}</span>}
+      <span className="sr-only">Context and cost: </span>
+      <span className="max-sm:sr-only">{share === null ? said : `${Math.round(share * 100)} %`}</span>
+      {usage.cost_usd !== null && <span className="max-sm:sr-only">{dollars(usage.cost_usd)}</span>}
     </button>
   );
 }

@@ -208,7 +208,7 @@ function Ending({ status, failure, onRetry }: EndingProps) {
 function Footer({ item: { text, end }, after, onBranch }: { item: AgentItem; after: number; onBranch: (after: number) => void }) {
   const used = end?.usage;
   return (
-    <div className="-mt-2 -ml-2">
+    <div className="-mt-2 -mb-3 -ml-2">
       <Tools>
         <CopyButton text={text} label="Copy the answer" />
         <IconButton label="Branch: a new chat that goes on from here" onClick={() => onBranch(after)}>

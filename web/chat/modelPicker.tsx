@@ -19,12 +19,12 @@ export function ModelPicker({ model, effort, sessionId, onChoose }: PickerProps)
     <>
       <button
         type="button"
-        aria-label={`Model: ${model ?? 'none'}${effort ? `, reasoning ${effort}` : ''}. Change it`}
         onClick={() => setOpen(true)}
         className="inline-flex h-8 min-w-0 items-center gap-1.5 rounded-lg px-2 text-sm text-soft hover:bg-sunken hover:text-ink"
       >
+        <span className="sr-only">Model: </span>
         <span className="max-w-32 truncate sm:max-w-56">{model ?? 'No model'}</span>
-        {effort && effort !== 'none' && <span className="hidden text-faint sm:inline">{effort}</span>}
+        {effort && effort !== 'none' && <span className="text-faint max-sm:sr-only">{effort}</span>}
         <ChevronDown size={14} className="shrink-0 text-faint" />
       </button>
       {open && (
