@@ -1,20 +1,6 @@
 /** Prompts on their way, kept for this tab so that a reload during an outage loses none of their words. */
 import type { Failed } from './callError.ts';
-
-/** It is shown until the transcript holds it. */
-export interface Outgoing {
-  key: string;
-  text: string;
-  /** Names of the files that go with it; their bytes are in memory alone. */
-  files: readonly string[];
-  busy: 'queue' | 'interrupt' | 'steer' | null;
-  sentAt: number;
-  /** Highest message that was known when it was written. */
-  afterId: number;
-  /** The service's number for it, once stored. */
-  messageId: number | null;
-  failure: Failed | null;
-}
+import type { Outgoing } from './sessionState.ts';
 
 const nameOf = (sessionId: string): string => `agent.outgoing.${sessionId}`;
 

@@ -10,7 +10,8 @@ import { fromSnapshot, withOlder } from './chat/snapshot.ts';
 import { applyEvent, withRequest, type Transcript } from './chat/transcript.ts';
 import type { Connection } from './connection.ts';
 import { Observable } from './observable.ts';
-import { readOutgoing, writeOutgoing, type Outgoing } from './outgoing.ts';
+import { readOutgoing, writeOutgoing } from './outgoing.ts';
+import type { BusyMode, Echo, Outgoing, SessionState } from './sessionState.ts';
 
 /** Bursts of events become one drawing, also where nobody looks. */
 const HIDDEN_DRAW_MS = 250;
@@ -19,33 +20,11 @@ const PAGE_ROWS = 200;
 /** A prompt with files is stored when their bytes are on disk. */
 const FILES_LIMIT_MS = 120_000;
 
-export type BusyMode = 'queue' | 'interrupt' | 'steer';
-
 export interface Prompt {
   text: string;
   files?: readonly AttachmentInput[];
   /** What a busy session does with it; undefined = as configured. */
   busy?: BusyMode | undefined;
-}
-
-/** Output of a slash command, or a question asked beside the conversation that has no answer yet. Shown by this tab alone. */
-export interface Echo {
-  key: string;
-  line: string;
-  state: 'running' | 'done' | 'failed';
-  text: string;
-  choices: readonly { label: string; line: string }[];
-  /** The message below which it stands; null = before all. */
-  below: { kind: string; id: number } | null;
-}
-
-export interface SessionState {
-  /** Null until the first snapshot. */
-  transcript: Transcript | null;
-  outgoing: readonly Outgoing[];
-  echoes: readonly Echo[];
-  /** The session cannot be shown. */
-  failure: Failed | null;
 }
 
 export class SessionLink {

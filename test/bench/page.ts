@@ -49,10 +49,10 @@ await ensurePage();
   const bench: Bench = { agent, dashboard, address: `${dashboard.address}?token=${dashboard.token}` };
   const lines: Line[] = [];
   for (const name of chosen.length > 0 ? chosen : Object.keys(rows)) lines.push(...(await rows[name]!(bench)));
-  if (words.includes('--json')) console.log(JSON.stringify({ machine: machine(), lines }, null, 2));
+  if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ machine: machine(), lines }, null, 2)}\n`);
   else {
-    console.log(machine());
-    for (const { what, value, limit } of lines) console.log(`${what.padEnd(58)} ${value.padStart(26)}   ${limit}`);
+    process.stdout.write(`\n${machine()}\n\n| what | figure | wanted |\n|---|---|---|\n`);
+    for (const { what, value, limit } of lines) process.stdout.write(`| ${what} | ${value} | ${limit} |\n`);
   }
 }
 
@@ -158,7 +158,9 @@ function answer(n: number): string {
   const parts = [
     prose.repeat((n % 4) + 1),
     n % 3 === 0 ? '- the lock is taken\n- the store is opened\n- what was cut is marked' : '',
-    n % 5 === 0 ? `\`\`\`ts\nexport function part${n}(signal: AbortSignal): Promise<void> {\n  // once a minute\n  return run({ signal, every: 60_000 });\n}\n\`\`\`` : '',
+    n % 5 === 0
+      ? `\`\`\`ts\nexport function part${n}(signal: AbortSignal): Promise<void> {\n  // once a minute\n  return run({ signal, every: 60_000 });\n}\n\`\`\``
+      : '',
     n % 7 === 0 ? '| part | state |\n|---|---|\n| agent | ready |\n| cron | parked |' : '',
     `Answer ${n}`,
   ];

@@ -15,10 +15,16 @@ import { startWorker } from '../harness/worker.ts';
 await ensurePage();
 t.setTimeout(170_000);
 
-const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC', 'base64');
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC',
+  'base64',
+);
 const queue = (page: Page) => page.getByRole('list', { name: 'Waiting messages' });
 const menu = async (page: Page, entry: string) => {
-  await page.locator('header').getByRole('button', { name: /^More about/ }).click();
+  await page
+    .locator('header')
+    .getByRole('button', { name: /^More about/ })
+    .click();
   await page.getByRole('menuitem', { name: entry }).click();
 };
 const toast = (page: Page, text: string) => page.getByRole('status').getByText(text);
@@ -53,41 +59,50 @@ t.test('a chat and everything in it', { timeout: 170_000 }, async (t) => {
   });
 
   await t.test('the plan of the agent stands above the composer', async (t) => {
-    await ask(page, 'tool: todo {"todos":[{"id":"1","content":"Read the log","status":"completed"},{"id":"2","content":"Find the leak","status":"in_progress"}]}');
+    await ask(
+      page,
+      'tool: todo {"todos":[{"id":"1","content":"Read the log","status":"completed"},{"id":"2","content":"Find the leak","status":"in_progress"}]}',
+    );
     t.match(await page.getByTestId('plan').innerText(), /Plan 1\/2\s+Find the leak/);
   });
 
-  await t.test('files are picked, dropped and pasted; one can be left out; those that are too large are refused before they are sent', async (t) => {
-    const strip = page.getByRole('list', { name: 'Files of this message' });
-    await page.getByTestId('files').setInputFiles([
-      { name: 'dot.png', mimeType: 'image/png', buffer: PNG },
-      { name: 'left-out.txt', mimeType: 'text/plain', buffer: Buffer.from('x') },
-    ]);
-    await strip.getByText('left-out.txt').waitFor();
-    t.equal(await strip.locator('img').count(), 1, 'a picture is shown');
-    await page.getByRole('button', { name: 'Leave out left-out.txt' }).click();
-    for (const kind of ['drop', 'paste']) {
-      await composer(page).evaluate((area, event) => {
-        const data = new DataTransfer();
-        data.items.add(new File(['hello'], `by-${event}.txt`, { type: 'text/plain' }));
-        const init = { bubbles: true, cancelable: true };
-        area.dispatchEvent(
-          event === 'drop' ? new DragEvent('drop', { ...init, dataTransfer: data }) : new ClipboardEvent('paste', { ...init, clipboardData: data }),
-        );
-      }, kind);
-      await strip.getByText(`by-${kind}.txt`).waitFor();
-    }
-    await page.getByTestId('files').setInputFiles([{ name: 'huge.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(12_000_000, 1) }]);
-    await page.getByText(/huge\.bin \(12\.0 MB\) does not fit/).waitFor();
-    await ask(page, 'three files');
-    t.match(await prompts(page).last().innerText(), /dot\.png[\s\S]*by-drop\.txt[\s\S]*by-paste\.txt[\s\S]*three files/);
-    await page.reload();
-    await answered(page, 'three files');
-    t.match(await prompts(page).last().innerText(), /dot\.png\s+78 bytes/, 'and they are named after a reload');
-  });
+  await t.test(
+    'files are picked, dropped and pasted; one can be left out; those that are too large are refused before they are sent',
+    async (t) => {
+      const strip = page.getByRole('list', { name: 'Files of this message' });
+      await page.getByTestId('files').setInputFiles([
+        { name: 'dot.png', mimeType: 'image/png', buffer: PNG },
+        { name: 'left-out.txt', mimeType: 'text/plain', buffer: Buffer.from('x') },
+      ]);
+      await strip.getByText('left-out.txt').waitFor();
+      t.equal(await strip.locator('img').count(), 1, 'a picture is shown');
+      await page.getByRole('button', { name: 'Leave out left-out.txt' }).click();
+      for (const kind of ['drop', 'paste']) {
+        await page.evaluate(`(() => {
+          const data = new DataTransfer();
+          data.items.add(new File(['hello'], 'by-${kind}.txt', { type: 'text/plain' }));
+          const how = { bubbles: true, cancelable: true };
+          const event = ${kind === 'drop'} ? new DragEvent('drop', { ...how, dataTransfer: data }) : new ClipboardEvent('paste', { ...how, clipboardData: data });
+          document.querySelector('textarea').dispatchEvent(event);
+        })()`);
+        await strip.getByText(`by-${kind}.txt`).waitFor();
+      }
+      await page
+        .getByTestId('files')
+        .setInputFiles([{ name: 'huge.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(12_000_000, 1) }]);
+      await page.getByText(/huge\.bin \(12\.0 MB\) does not fit/).waitFor();
+      await ask(page, 'three files');
+      t.match(await prompts(page).last().innerText(), /dot\.png[\s\S]*by-drop\.txt[\s\S]*by-paste\.txt[\s\S]*three files/);
+      await page.reload();
+      await answered(page, 'three files');
+      t.match(await prompts(page).last().innerText(), /dot\.png\s+78 bytes/, 'and they are named after a reload');
+    },
+  );
 
   await t.test('a file that the service does not take is said with the reason, and the words are not lost', async (t) => {
-    await page.getByTestId('files').setInputFiles([{ name: 'program.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1, 2, 3]) }]);
+    await page
+      .getByTestId('files')
+      .setInputFiles([{ name: 'program.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1, 2, 3]) }]);
     await say(page, 'what is this');
     const failed = page.locator('[data-outgoing=failed]');
     await failed.getByText(/program\.bin is neither a picture .* nor text/i).waitFor();
@@ -103,7 +118,11 @@ t.test('a chat and everything in it', { timeout: 170_000 }, async (t) => {
     t.equal((await composer(page).inputValue()).trim(), '/usage');
     await page.keyboard.press('Escape');
     await page.keyboard.press('Enter');
-    await page.locator('[data-echo=done]').getByText(/demo:rehearsal/).first().waitFor();
+    await page
+      .locator('[data-echo=done]')
+      .getByText(/demo:rehearsal/)
+      .first()
+      .waitFor();
     await say(page, '/nonsense');
     await page.locator('[data-echo=failed]').getByText('there is no command /nonsense').waitFor();
     await page.getByRole('region', { name: 'Output of /nonsense' }).getByRole('button', { name: 'Close' }).click();
@@ -127,7 +146,9 @@ t.test('a chat and everything in it', { timeout: 170_000 }, async (t) => {
     await page.getByRole('textbox', { name: 'Waiting message' }).fill('say: 6 words');
     await page.keyboard.press('Enter');
     await line('say: 6 words').waitFor();
-    await line('say: 5 words').getByRole('button', { name: /^Send now/ }).click();
+    await line('say: 5 words')
+      .getByRole('button', { name: /^Send now/ })
+      .click();
     await answered(page, 'say: 6 words');
     const order = (await prompts(page).allInnerTexts()).map((text) => text.trim());
     t.same(order.slice(-3), ['slow: 60', 'say: 5 words', 'say: 6 words'], 'the one that was sent now came first, the one taken out never');
@@ -196,9 +217,12 @@ t.test('a chat and everything in it', { timeout: 170_000 }, async (t) => {
     await page.keyboard.press('Escape');
   });
 
-  await t.test('an archived chat leaves the list and comes back; a deleted one is asked about and gone', async (t) => {
+  await t.test('an archived chat leaves the list and comes back; a deleted one is asked about and gone', async () => {
     const title = await page.getByRole('heading', { level: 1 }).innerText();
-    const entry = page.getByRole('list', { name: 'Chats', exact: true }).getByRole('link', { name: title, exact: false }).filter({ hasText: title });
+    const entry = page
+      .getByRole('list', { name: 'Chats', exact: true })
+      .getByRole('link', { name: title, exact: false })
+      .filter({ hasText: title });
     await menu(page, 'Archive');
     await toast(page, 'The chat is in the archive.').waitFor();
     await until('it left the list', async () => (await entry.count()) === 0);
@@ -237,7 +261,10 @@ t.test('a chat and everything in it', { timeout: 170_000 }, async (t) => {
     await page.getByRole('heading', { level: 1, name: 'Workers' }).waitFor();
     await page.keyboard.press('Control+k');
     await page.keyboard.type('Sums and');
-    await page.getByRole('option', { name: /Sums and files/ }).first().waitFor();
+    await page
+      .getByRole('option', { name: /Sums and files/ })
+      .first()
+      .waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: /Sums and files/ }).waitFor();
     await page.keyboard.press('Control+k');

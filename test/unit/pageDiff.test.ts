@@ -1,14 +1,25 @@
 /** Diffs in what tools say, files that go with a message, and the rows of a conversation. */
 import t from 'tap';
 import { limits } from '../../base/limits.ts';
-import { FILES_MAX, FILES_MAX_BYTES, fitting } from '../../web/chat/attachments.ts';
+import { FILES_MAX, FILES_MAX_BYTES, fitting } from '../../web/chat/attachmentLimits.ts';
 import { readDiff } from '../../web/chat/diff.ts';
 
 t.test('the result of an edit becomes lines with their numbers, file by file', async (t) => {
   const files = readDiff(
-    ['/a/one.ts changed', '@@ -3,3 +3,4 @@', ' same', '-old', '+new', '+more', ' end', '/a/two.ts changed (white space differed)', '@@ -1,1 +1,1 @@', '-x', '+y', '/a/three.ts created'].join(
-      '\n',
-    ),
+    [
+      '/a/one.ts changed',
+      '@@ -3,3 +3,4 @@',
+      ' same',
+      '-old',
+      '+new',
+      '+more',
+      ' end',
+      '/a/two.ts changed (white space differed)',
+      '@@ -1,1 +1,1 @@',
+      '-x',
+      '+y',
+      '/a/three.ts created',
+    ].join('\n'),
   );
   t.match(files, [
     { title: '/a/one.ts changed', added: 2, removed: 1 },

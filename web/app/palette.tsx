@@ -40,7 +40,6 @@ export function Palette({ onClose }: { onClose: () => void }) {
     event.preventDefault();
     act();
   };
-  let index = -1;
   return (
     <Dialog.Root open onOpenChange={(open) => !open && onClose()}>
       <Dialog.Portal>
@@ -64,16 +63,21 @@ export function Palette({ onClose }: { onClose: () => void }) {
             className="h-13 border-b border-line bg-transparent px-5 placeholder:text-faint focus-visible:outline-none"
           />
           <div ref={list} id="palette-list" role="listbox" aria-label="Results" className="overflow-y-auto p-2">
-            {groups.map(({ name, entries: of }) => (
+            {groups.map(({ name, entries: of, from }) => (
               <div key={name} role="group" aria-label={name}>
                 <p className="px-3 pt-2 pb-1 text-xs text-faint" aria-hidden="true">
                   {name}
                 </p>
-                {of.map((entry) => {
-                  index += 1;
-                  const here = index;
-                  return <Option key={entry.key} entry={entry} query={query} index={here} chosen={here === chosen} onPick={() => run(entry)} />;
-                })}
+                {of.map((entry, index) => (
+                  <Option
+                    key={entry.key}
+                    entry={entry}
+                    query={query}
+                    index={from + index}
+                    chosen={from + index === chosen}
+                    onPick={() => run(entry)}
+                  />
+                ))}
               </div>
             ))}
             {entries.length === 0 && <p className="px-3 py-6 text-center text-sm text-soft">Nothing has that name.</p>}
@@ -121,6 +125,8 @@ function Option({ entry: { label, about, icon: Icon }, query, index, chosen, onP
 interface Group {
   name: keyof typeof SHOWN;
   entries: readonly Entry[];
+  /** Place of its first entry among all. */
+  from: number;
 }
 
 function useGroups(query: string): Group[] {
@@ -137,13 +143,15 @@ function useGroups(query: string): Group[] {
   const fits = ({ label, about }: Entry) => words.every((word) => `${label} ${about}`.toLowerCase().includes(word));
   const narrowed = (name: Group['name'], entries: readonly Entry[]): Group => ({
     name,
+    from: 0,
     entries: entries.filter(fits).slice(0, words.length > 0 ? CHATS_MAX : SHOWN[name]),
   });
   const groups: Group[] = [
     narrowed('Actions', known.actions),
     narrowed('Places', known.places),
     narrowed('Chats', known.chats),
-    { name: 'Said in chats', entries: known.hits },
+    { name: 'Said in chats', entries: known.hits, from: 0 },
   ];
-  return groups.filter(({ entries }) => entries.length > 0);
+  const before = (at: number) => groups.slice(0, at).reduce((sum, { entries }) => sum + entries.length, 0);
+  return groups.map((group, at) => ({ ...group, from: before(at) })).filter(({ entries }) => entries.length > 0);
 }

@@ -20,7 +20,10 @@ export interface Entry {
 
 type Hit = Answer<'session.search'>['hits'][number];
 
-export function useEntries(sessions: readonly SessionRow[], hits: readonly Hit[]): Record<'actions' | 'places' | 'chats' | 'hits', Entry[]> {
+export function useEntries(
+  sessions: readonly SessionRow[],
+  hits: readonly Hit[],
+): Record<'actions' | 'places' | 'chats' | 'hits', Entry[]> {
   const navigate = useNavigate();
   const profile = useProfile();
   const toChat = (sessionId: string, hash?: string) =>
@@ -33,14 +36,18 @@ export function useEntries(sessions: readonly SessionRow[], hits: readonly Hit[]
         label: 'Pause automation',
         about: 'hold scheduled jobs, webhooks and chat platforms',
         icon: CirclePause,
-        run: () => told('Automation is paused; running work goes on.', request('POST /api/pause', { query: { profile }, body: {} })),
+        run: () =>
+          void told(
+            'Automation is paused; running work goes on.',
+            request('POST /api/pause', { body: { reason: 'paused in the dashboard' }, query: { profile } }),
+          ),
       },
       {
         key: 'resume',
         label: 'Resume automation',
         about: 'end the pause',
         icon: CirclePlay,
-        run: () => told('Automation goes on.', request('DELETE /api/pause', { query: { profile } })),
+        run: () => void told('Automation goes on.', request('DELETE /api/pause', { query: { profile } })),
       },
       { key: 'light', label: 'Light theme', about: 'theme, colours', icon: Sun, run: () => setTheme('light') },
       { key: 'dark', label: 'Dark theme', about: 'theme, colours', icon: Moon, run: () => setTheme('dark') },
@@ -65,9 +72,11 @@ export function useEntries(sessions: readonly SessionRow[], hits: readonly Hit[]
 }
 
 /** Says what was done once it is, or why not. */
-function told(done: string, work: Promise<unknown>): void {
-  work.then(
-    () => toast(done),
-    (thrown: unknown) => toast(thrown instanceof Error ? thrown.message : String(thrown)),
-  );
+async function told(done: string, work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+    toast(done);
+  } catch (thrown) {
+    toast(thrown instanceof Error ? thrown.message : String(thrown));
+  }
 }

@@ -1,7 +1,7 @@
 /** What stands in a conversation without being part of it: summaries, side answers, and what slash commands say. */
 import { CornerDownRight, FoldVertical, SquareSlash, X } from 'lucide-react';
 import { Link } from '@tanstack/react-router';
-import type { Echo } from '../sessionLink.ts';
+import type { Echo } from '../sessionState.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copyButton.tsx';
 import { Markdown } from './markdown.tsx';
@@ -24,7 +24,11 @@ export function SummaryCard({ text }: { text: string }) {
 
 export function AsideCard({ item: { question, text, failed, sessionId } }: { item: AsideItem }) {
   return (
-    <section aria-label={sessionId ? 'Background work is done' : 'Side answer'} className="rounded-xl bg-tint px-4 py-3 text-sm" data-aside="">
+    <section
+      aria-label={sessionId ? 'Background work is done' : 'Side answer'}
+      className="rounded-xl bg-tint px-4 py-3 text-sm"
+      data-aside=""
+    >
       <header className="mb-1.5 flex items-center gap-2 text-soft">
         <CornerDownRight size={15} className="shrink-0" />
         <span className="min-w-0 flex-1 font-medium break-words">

@@ -1,7 +1,8 @@
 /** The files that will go with the next message, each with its picture or sign, its size and a way out. */
 import { FileText, X } from 'lucide-react';
 import { fileSize } from '../app/format.ts';
-import { FILES_TAKEN, type Attachments } from './attachments.ts';
+import { FILES_TAKEN } from './attachmentLimits.ts';
+import type { Attachments } from './attachments.ts';
 
 export function AttachmentStrip({ attachments: { files, refusal, remove } }: { attachments: Attachments }) {
   if (files.length === 0 && !refusal) return null;

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useConnection } from '../app/context.ts';
-import type { BusyMode } from '../sessionLink.ts';
+import type { BusyMode } from '../sessionState.ts';
 
 export type SendMode = BusyMode | 'aside';
 

@@ -23,7 +23,8 @@ export function useCommand(link: SessionLink): (line: string) => Promise<void> {
 
 async function copyAnswer(link: SessionLink): Promise<void> {
   const answer = link.state.get().transcript?.items.findLast(({ kind, text }) => kind === 'agent' && text !== '');
-  if (!answer || !navigator.clipboard) return toast(answer ? 'This browser gives no access to the clipboard here.' : 'There is no answer yet.');
+  if (!answer || !navigator.clipboard)
+    return toast(answer ? 'This browser gives no access to the clipboard here.' : 'There is no answer yet.');
   await navigator.clipboard.writeText(answer.text);
   toast('The last answer is in the clipboard.');
 }

@@ -14,7 +14,7 @@ import {
 } from 'react';
 import type { AttachmentInput } from '../../ipc/contracts/rpc.ts';
 import type { Failed } from '../callError.ts';
-import type { BusyMode } from '../sessionLink.ts';
+import type { BusyMode } from '../sessionState.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { AttachmentStrip } from './attachmentStrip.tsx';
@@ -108,7 +108,13 @@ export function Composer({ draftKey, sessionId, working, onSubmit, onStop, lastP
     if (said === '') return;
     const { files } = attachments;
     const aside = working && mode === 'aside';
-    const submission = { text: said, files: inputsOf(files), busy: working && mode !== 'aside' ? mode : undefined, aside, replace: editing };
+    const submission = {
+      text: said,
+      files: inputsOf(files),
+      busy: working && mode !== 'aside' ? mode : undefined,
+      aside,
+      replace: editing,
+    };
     setFailure(null);
     setText('');
     setCursor(0);

@@ -38,7 +38,11 @@ export function ContextDialog({ id, info, working, compacting, onClose }: Contex
   return (
     <Dialog open onClose={onClose} title="Context and cost" wide>
       {breakdown.error && <Problem thrown={breakdown.error} onRetry={() => void breakdown.refetch()} />}
-      {breakdown.data ? <Breakdown data={breakdown.data} /> : !breakdown.error && <div className="h-48 animate-breathe rounded-xl bg-sunken" />}
+      {breakdown.data ? (
+        <Breakdown data={breakdown.data} />
+      ) : (
+        !breakdown.error && <div className="h-48 animate-breathe rounded-xl bg-sunken" />
+      )}
       <Compress id={id} working={working} compacting={compacting} />
       {usage.data && <Cost data={usage.data} />}
     </Dialog>

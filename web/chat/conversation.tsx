@@ -108,24 +108,22 @@ function lastPromptOf(transcript: Transcript | null): string | null {
   return last?.kind === 'user' ? last.text : null;
 }
 
-/** The same object for the life of the link: rows are drawn again for their own sake alone. */
+/** The same object for the life of the link, as all it is made of: rows are drawn again for their own sake alone. */
 function useRowActions(link: SessionLink, composer: RefObject<ComposerHandle | null>): RowActions {
   const { branch } = useSessionActions();
   const run = useCommand(link);
-  const latest = useRef({ branch, run });
-  latest.current = { branch, run };
   return useMemo(
     () => ({
       resend: (text) => link.submit({ text }),
       settle: (key, what) => link.settle(key, what),
       answer: (request, result) => link.answer(request, result),
       shown: (request) => void link.shown(request),
-      branch: (after) => void latest.current.branch(link.id, after),
+      branch: (after) => void branch(link.id, after),
       editLast: () => composer.current?.editLast(),
-      dispatch: (line) => void latest.current.run(line),
+      dispatch: (line) => void run(line),
       dropEcho: (key) => link.dropEcho(key),
     }),
-    [link, composer],
+    [link, composer, branch, run],
   );
 }
 

@@ -27,7 +27,7 @@ export function readDiff(text: string): DiffFile[] | null {
   const lines = text.replace(/\n$/, '').split('\n');
   let file: DiffFile | undefined;
   let titled = false;
-  for (let at = 0; at < lines.length; ) {
+  for (let at = 0; at < lines.length;) {
     const line = lines[at]!;
     const head = HUNK.exec(line);
     if (!head) {

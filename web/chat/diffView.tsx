@@ -9,10 +9,9 @@ const LINES_SHOWN = 80;
 export const DiffView = memo(function DiffView({ files }: { files: readonly DiffFile[] }) {
   const [all, setAll] = useState(false);
   const total = files.reduce((sum, { hunks }) => sum + hunks.reduce((lines, hunk) => lines + hunk.lines.length, 0), 0);
-  let left = all ? Number.POSITIVE_INFINITY : LINES_SHOWN;
   return (
     <div className="grid gap-2 py-2">
-      {files.map(({ title, hunks, added, removed }, index) => (
+      {(all ? files : shortened(files)).map(({ title, hunks, added, removed }, index) => (
         <section key={index} aria-label={title || 'Changes'} className="min-w-0">
           <p className="flex gap-3 px-4 pb-1 text-xs text-soft">
             <span className="min-w-0 flex-1 truncate font-mono">{title}</span>
@@ -22,12 +21,9 @@ export const DiffView = memo(function DiffView({ files }: { files: readonly Diff
           <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={`Diff of ${title}`}>
             <table className="w-full border-collapse font-mono text-[0.8125rem] leading-relaxed">
               <tbody>
-                {hunks.map(({ head, lines }, at) => {
-                  const shown = lines.slice(0, Math.max(0, left));
-                  left -= lines.length;
-                  if (shown.length === 0) return null;
-                  return <Hunk key={at} head={head} lines={shown} />;
-                })}
+                {hunks.map(({ head, lines }, at) => (
+                  <Hunk key={at} head={head} lines={lines} />
+                ))}
               </tbody>
             </table>
           </div>
@@ -41,6 +37,19 @@ export const DiffView = memo(function DiffView({ files }: { files: readonly Diff
     </div>
   );
 });
+
+/** The first lines of all of it. */
+function shortened(files: readonly DiffFile[]): DiffFile[] {
+  let left = LINES_SHOWN;
+  return files.map((file) => {
+    const hunks = file.hunks.map(({ head, lines }) => {
+      const shown = lines.slice(0, Math.max(0, left));
+      left -= lines.length;
+      return { head, lines: shown };
+    });
+    return { ...file, hunks: hunks.filter(({ lines }) => lines.length > 0) };
+  });
+}
 
 function Hunk({ head, lines }: { head: string; lines: readonly DiffLine[] }) {
   return (

@@ -95,7 +95,11 @@ function LocalServers({ busy, onUse }: { busy: string | null; onUse: (value: str
       icon={<Cpu size={20} />}
       title="A model server on this machine"
       action={
-        <Button icon={<RotateCw size={14} className={isFetching ? 'animate-turn' : ''} />} disabled={isFetching} onClick={() => void refetch()}>
+        <Button
+          icon={<RotateCw size={14} className={isFetching ? 'animate-turn' : ''} />}
+          disabled={isFetching}
+          onClick={() => void refetch()}
+        >
           {isFetching ? 'Looking…' : 'Look again'}
         </Button>
       }
@@ -121,7 +125,15 @@ function LocalServers({ busy, onUse }: { busy: string | null; onUse: (value: str
 /** A handful is shown; the others are in the picker. */
 const MODELS_SHOWN = 5;
 
-function LocalServer({ server: { name, models }, busy, onUse }: { server: ProviderRow; busy: string | null; onUse: (value: string) => void }) {
+function LocalServer({
+  server: { name, models },
+  busy,
+  onUse,
+}: {
+  server: ProviderRow;
+  busy: string | null;
+  onUse: (value: string) => void;
+}) {
   return (
     <div className="mt-2 grid gap-1.5">
       <p className="text-ink">{name} is running:</p>

@@ -21,7 +21,7 @@ export function useFollow(box: RefObject<HTMLElement | null>, key: unknown): Fol
   const pin = useCallback(() => {
     const element = box.current;
     if (!element || !following.current) return;
-    if (element.scrollHeight - element.scrollTop - element.clientHeight > 1) element.scrollTop = element.scrollHeight;
+    if (element.scrollHeight - element.scrollTop - element.clientHeight > 1) element.scrollTo({ top: element.scrollHeight });
     lastTop.current = element.scrollTop;
   }, [box]);
   const toEnd = useCallback(() => {

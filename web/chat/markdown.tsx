@@ -4,7 +4,7 @@
  * answer was read, so they become links. While a text grows only its last blocks are read again.
  */
 import { Marked, type Token, type Tokens } from 'marked';
-import { memo, useRef } from 'react';
+import { memo, useState } from 'react';
 import { CodeBlock } from './codeBlock.tsx';
 import { sanitizeProse } from './sanitize.ts';
 
@@ -20,7 +20,8 @@ const marked = new Marked({
 const escape = (text: string): string => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
 export const Markdown = memo(function Markdown({ text, growing = false }: { text: string; growing?: boolean }) {
-  const blocks = useBlocks(text, growing).filter(({ type }) => type !== 'space');
+  const [read] = useState(blockReader);
+  const blocks = read(text, growing).filter(({ type }) => type !== 'space');
   return (
     <div className="prose">
       {blocks.map((block, index) =>
@@ -67,17 +68,15 @@ function htmlOf(token: Token): TrustedHTML {
 /** Blocks of a text that may still change when more comes: the last, and the one that it may join. */
 const OPEN_BLOCKS = 2;
 
-/** The blocks of the whole text; while it grows, those that are closed are not read again. */
-function useBlocks(text: string, growing: boolean): Token[] {
-  const last = useRef<{ text: string; growing: boolean; blocks: Token[] }>({ text: '', growing: false, blocks: [] });
-  const before = last.current;
-  if (before.text === text && before.growing === growing) return before.blocks;
-  let blocks: Token[];
-  if (growing && before.growing && text.startsWith(before.text)) {
-    const closed = before.blocks.slice(0, -OPEN_BLOCKS);
+/** Reads the blocks of the whole text; while it grows, those that are closed are not read again. */
+function blockReader(): (text: string, growing: boolean) => readonly Token[] {
+  let last: { text: string; growing: boolean; blocks: readonly Token[] } = { text: '', growing: false, blocks: [] };
+  return (text, growing) => {
+    if (last.text === text && last.growing === growing) return last.blocks;
+    const goesOn = growing && last.growing && text.startsWith(last.text);
+    const closed = goesOn ? last.blocks.slice(0, -OPEN_BLOCKS) : [];
     const length = closed.reduce((sum, { raw }) => sum + raw.length, 0);
-    blocks = [...closed, ...marked.lexer(text.slice(length))];
-  } else blocks = [...marked.lexer(text)];
-  last.current = { text, growing, blocks };
-  return blocks;
+    last = { text, growing, blocks: [...closed, ...marked.lexer(text.slice(length))] };
+    return last.blocks;
+  };
 }

@@ -60,8 +60,18 @@ export function MessageList({ rows, actions, busy, followKey, onNearStart, handl
 
   return (
     <div className="relative min-h-0 flex-1">
-      <div ref={outer} onScroll={onScroll} className="h-full overflow-y-auto overscroll-contain [overflow-anchor:none]" data-testid="messages">
-        <div role="log" aria-label="Conversation" className="relative mx-auto w-full max-w-3xl" style={{ height: virtualizer.getTotalSize() }}>
+      <div
+        ref={outer}
+        onScroll={onScroll}
+        className="h-full overflow-y-auto overscroll-contain [overflow-anchor:none]"
+        data-testid="messages"
+      >
+        <div
+          role="log"
+          aria-label="Conversation"
+          className="relative mx-auto w-full max-w-3xl"
+          style={{ height: virtualizer.getTotalSize() }}
+        >
           {virtualizer.getVirtualItems().map(({ index, key, start }) => (
             <div
               key={key}

@@ -1,7 +1,6 @@
 /** What stands in the column of a conversation, from the first known message to what is under way: one row each, in order. */
 import type { OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
-import type { Outgoing } from '../outgoing.ts';
-import type { Echo, SessionState } from '../sessionLink.ts';
+import type { Echo, Outgoing, SessionState } from '../sessionState.ts';
 import { titleOfTool } from './toolNames.ts';
 import type { Item, Transcript } from './transcript.ts';
 

@@ -3,7 +3,7 @@ import { FileText, Image as ImageIcon, RotateCcw } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import { fileSize, sentence } from '../app/format.ts';
-import type { Outgoing } from '../outgoing.ts';
+import type { Outgoing } from '../sessionState.ts';
 import { Button } from '../ui/button.tsx';
 import { Notice } from '../ui/notice.tsx';
 

@@ -55,10 +55,7 @@ export function QueuePanel({ sessionId, queued, working }: QueueProps) {
                   <IconButton label="Change it" onClick={() => setEditing(prompt)}>
                     <Pencil size={14} />
                   </IconButton>
-                  <IconButton
-                    label="Take it out"
-                    onClick={() => void act(() => queue({ action: 'remove', index: placeOf(prompt.id) }))}
-                  >
+                  <IconButton label="Take it out" onClick={() => void act(() => queue({ action: 'remove', index: placeOf(prompt.id) }))}>
                     <Trash2 size={14} />
                   </IconButton>
                 </span>

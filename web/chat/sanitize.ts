@@ -9,10 +9,7 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
 });
 
 const prose = {
-  ALLOWED_TAGS: [
-    ...['p', 'br', 'hr', 'em', 'strong', 'del', 'code', 'pre', 'a', 'ul', 'ol', 'li', 'blockquote'],
-    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'table', 'thead', 'tbody', 'tr', 'th', 'td'],
-  ],
+  ALLOWED_TAGS: 'p br hr em strong del code pre a ul ol li blockquote h1 h2 h3 h4 h5 h6 table thead tbody tr th td'.split(' '),
   ALLOWED_ATTR: ['href', 'title', 'align', 'start'],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   ADD_ATTR: ['target', 'rel'],

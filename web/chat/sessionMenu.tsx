@@ -127,7 +127,14 @@ function RenameDialog({ id, title, onClose }: WindowProps) {
           save();
         }}
       >
-        <TextField label="Name" value={text} maxLength={200} autoFocus onFocus={({ target }) => target.select()} onChange={({ target }) => setText(target.value)} />
+        <TextField
+          label="Name"
+          value={text}
+          maxLength={200}
+          autoFocus
+          onFocus={({ target }) => target.select()}
+          onChange={({ target }) => setText(target.value)}
+        />
       </form>
       {error && <Problem thrown={error} />}
     </Dialog>
@@ -138,7 +145,15 @@ function DeleteDialog({ id, title, onClose }: WindowProps) {
   const { remove } = useSessionActions();
   const { busy, error, run } = useWork(onClose);
   return (
-    <ConfirmDialog open onClose={onClose} title="Delete this chat?" verb="Delete" busy={busy} error={error} onConfirm={() => run(() => remove(id))}>
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title="Delete this chat?"
+      verb="Delete"
+      busy={busy}
+      error={error}
+      onConfirm={() => run(() => remove(id))}
+    >
       “{title}” with all its messages and files is gone for good. To keep it out of the list only, archive it.
     </ConfirmDialog>
   );

@@ -52,9 +52,15 @@ export function withOlder(before: Transcript, messages: readonly Message[]): Tra
 /** Puts what runs into `items`; `waiting` alone says no more than that something is asked here: hidden work may ask in a session at rest. */
 function turnOf({ status, inflight }: Snapshot, items: Item[], nowMs: number): Turn | null {
   if (!inflight) return status === 'working' ? { startedAt: nowMs, phase: 'waiting', detail: null } : null;
-  const open = inflight.tools.map(
-    (tool): ToolUse => ({ id: tool.tool_id, name: tool.name, args: tool.args, state: 'running', text: '', durationMs: null, startedAt: null }),
-  );
+  const open = inflight.tools.map((tool): ToolUse => ({
+    id: tool.tool_id,
+    name: tool.name,
+    args: tool.args,
+    state: 'running',
+    text: '',
+    durationMs: null,
+    startedAt: null,
+  }));
   const running = new Set(open.map(({ id }) => id));
   const last = items.at(-1);
   if (last?.kind === 'agent' && last.tools.some(({ id }) => running.has(id))) {
