@@ -32,9 +32,12 @@ interface ProblemBody {
 /** Values that a query may hold; what is undefined is left out. */
 type QueryValues = Record<string, string | number | boolean | null | undefined>;
 
+/** Any route takes a profile; one without a query of its own takes nothing else. */
+type QueryFor<Q> = { profile?: string | undefined } & (Q extends Record<string, never> ? unknown : Partial<Q>);
+
 export interface Call<K extends RouteKey> {
   params?: ParamsOf<RouteOf<K>>;
-  query?: Partial<QueryOf<RouteOf<K>>> & { profile?: string | undefined };
+  query?: QueryFor<QueryOf<RouteOf<K>>>;
   body?: BodyOf<RouteOf<K>> | FormData;
   signal?: AbortSignal | undefined;
 }

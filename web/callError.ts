@@ -14,3 +14,15 @@ export class CallError extends Error {
     this.fix = fix;
   }
 }
+
+/** What went wrong, for people. */
+export interface Failed {
+  code: string;
+  message: string;
+  fix: string | null;
+}
+
+export function failureOf(thrown: unknown): Failed {
+  if (thrown instanceof CallError) return { code: thrown.code, message: thrown.message, fix: thrown.fix ?? null };
+  return { code: 'INTERNAL', message: thrown instanceof Error ? thrown.message : String(thrown), fix: null };
+}

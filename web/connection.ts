@@ -4,7 +4,9 @@
  */
 import type { EventParams, EventPayloads } from '../ipc/contracts/rpcEvents.ts';
 import type * as rpc from '../ipc/contracts/rpc.ts';
+import type * as commands from '../ipc/contracts/rpcCommands.ts';
 import type * as requests from '../ipc/contracts/rpcRequests.ts';
+import type * as sessions from '../ipc/contracts/rpcSessions.ts';
 import type * as settings from '../ipc/contracts/rpcSettings.ts';
 import type { InputOf, ResultOf } from '../ipc/method.ts';
 import { CallError } from './callError.ts';
@@ -15,16 +17,36 @@ interface Methods {
   'session.create': typeof rpc.sessionCreate;
   'session.list': typeof rpc.sessionList;
   'session.resume': typeof rpc.sessionResume;
+  'session.history': typeof rpc.sessionHistory;
   'session.interrupt': typeof rpc.sessionInterrupt;
+  'session.title': typeof rpc.sessionTitle;
   'session.delete': typeof rpc.sessionDelete;
   'session.events.since': typeof rpc.eventsSince;
   'prompt.submit': typeof rpc.promptSubmit;
+  'session.queue': typeof sessions.sessionQueue;
+  'session.branch': typeof sessions.sessionBranch;
+  'session.undo': typeof sessions.sessionUndo;
+  'session.compress': typeof sessions.sessionCompress;
+  'session.usage': typeof sessions.sessionUsage;
+  'session.context_breakdown': typeof sessions.contextBreakdown;
+  'session.search': typeof sessions.sessionSearch;
+  'session.archive': typeof sessions.sessionArchive;
+  'session.export': typeof sessions.sessionExport;
+  'prompt.btw': typeof sessions.promptBtw;
+  'commands.catalog': typeof commands.commandsCatalog;
+  'command.dispatch': typeof commands.commandDispatch;
+  'complete.slash': typeof commands.completeSlash;
+  'complete.path': typeof commands.completePath;
   'request.shown': typeof requests.requestShown;
   'request.answer': typeof requests.requestAnswer;
+  'config.get': typeof settings.configGet;
+  'config.set': typeof settings.configSet;
+  'model.options': typeof settings.modelOptions;
   'setup.status': typeof settings.setupStatus;
   'client.ping': typeof settings.clientPing;
 }
 type Name = keyof Methods;
+export type Answer<N extends Name> = ResultOf<Methods[N]>;
 
 export type Phase =
   /** The dashboard is not there (yet). */
@@ -48,7 +70,7 @@ const waits = {
   /** First pause before the next dial; a worker is back within a second. */
   redialMin: 150,
   redialMax: 8_000,
-  /** A call is answered from memory or SQLite. */
+  /** A call is answered from memory or SQLite. Those that ask a model or another host name their own limit. */
   call: 15_000,
   /** A socket can be dead without telling: asked this often, for this long. */
   ping: 20_000,

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { notice } from '../method.ts';
-import { Plan, QueuedPrompt, SessionInfo, UsageTotals } from './rpcRecords.ts';
+import { Attachment, Plan, QueuedPrompt, SessionInfo, UsageTotals } from './rpcRecords.ts';
 import { requestKinds, withdrawReasons } from './rpcRequests.ts';
 
 /** `seq` rises by one per session and survives a restart of the worker; session-less events have `session_id` and `seq` null. */
@@ -31,7 +31,13 @@ export const eventPayloads = {
    * not send it. `steered`: it joined the running turn instead of starting one. A prompt that waits is in
    * `queue.updated` until then.
    */
-  'prompt.accepted': z.object({ message_id: z.number(), text: z.string(), surface: z.string(), steered: z.boolean().optional() }),
+  'prompt.accepted': z.object({
+    message_id: z.number(),
+    text: z.string(),
+    surface: z.string(),
+    steered: z.boolean().optional(),
+    attachments: z.array(Attachment).optional(),
+  }),
   /** The model begins a message; one for each model call of a turn. It may end without text (tool calls alone). */
   'message.start': z.object({ message_id: z.number() }),
   'message.delta': z.object({ text: z.string() }),

@@ -9,7 +9,7 @@ import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { abortReason, deferred, within, type Deferred } from '../../base/time.ts';
-import type { Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import type { Attachment, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { announceInfo, announceQueue, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
 import { completePayload, settleCutTurn } from './recover.ts';
 import type { BusyMode, MessageRecord, NewPrompt, TurnCause } from './transcripts.ts';
@@ -227,7 +227,12 @@ export class Turns {
     }
     const id = transcripts.startTurn(prompt);
     const emit = (type: string, payload: Record<string, unknown>) => events.emit(sessionId, id, type, payload);
-    emit('prompt.accepted', { message_id: prompt.id, text: prompt.content, surface: prompt.surface ?? 'other' });
+    emit('prompt.accepted', {
+      message_id: prompt.id,
+      text: prompt.content,
+      surface: prompt.surface ?? 'other',
+      ...(prompt.attachments ? { attachments: JSON.parse(prompt.attachments) as Attachment[] } : {}),
+    });
     if (waited) announceQueue(this.#parts, sessionId);
     let session = store.session(sessionId)!;
     const title = session.title === null ? titleOf(prompt.content) : undefined;

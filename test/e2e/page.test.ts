@@ -1,7 +1,7 @@
 /** The page in a real Chromium, on real dashboard and agent workers: what a person sees of a chat. */
-import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
 import { ensurePage, startBrowser, type TestTab } from '../harness/browser.ts';
+import { answers, ask, say } from '../harness/chatPage.ts';
 import { startDashboard } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
@@ -9,25 +9,6 @@ import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
 t.setTimeout(110_000);
-
-const composer = (page: Page) => page.getByRole('textbox', { name: 'Message' });
-const answers = (page: Page) => page.locator('[data-role=assistant]');
-
-async function say(page: Page, text: string): Promise<void> {
-  await composer(page).fill(text);
-  await composer(page).press('Enter');
-}
-
-/** Says it and waits for the whole answer. */
-async function ask(page: Page, text: string): Promise<Locator> {
-  const before = await answers(page).count();
-  await say(page, text);
-  await until(
-    'the answer is complete',
-    async () => (await answers(page).count()) > before && (await page.getByTestId('working').count()) === 0,
-  );
-  return answers(page).last();
-}
 
 t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async (t) => {
   using home = testHome();
@@ -85,12 +66,13 @@ t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async
 
   await t.test('a reader who looks back is left alone while the answer grows, and can go to its end', async (t) => {
     await say(page, 'say: 1500 words');
-    await answers(page).last().getByText('alpha').first().waitFor();
     const box = `document.querySelector('[role=log]').parentElement`;
-    await page.evaluate(`${box}.scrollTop = 0`);
+    await until('the answer is longer than the screen', async () => (await answers(page).last().innerText()).length > 4_000);
+    await page.evaluate(`${box}.scrollTop -= 400`);
+    const top = await page.evaluate(`${box}.scrollTop`);
     const before = (await answers(page).last().innerText()).length;
     await until('the answer has grown', async () => (await answers(page).last().innerText()).length > before + 500);
-    t.equal(await page.evaluate(`${box}.scrollTop`), 0);
+    t.equal(await page.evaluate(`${box}.scrollTop`), top);
     await page.getByRole('button', { name: 'To the end' }).click();
     await page.getByTestId('working').waitFor({ state: 'detached' });
     t.ok(await page.evaluate(`${box}.scrollHeight - ${box}.scrollTop - ${box}.clientHeight < 40`), 'and from then on the end is followed');
@@ -143,11 +125,10 @@ t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async
   await t.test('the chat is in the list, is found by its name, and opens again after a reload as it was', async (t) => {
     const texts = async () => (await page.locator('[data-role=user], .prose, [data-tool] pre').allInnerTexts()).join('\n');
     const before = await texts();
-    await page.keyboard.press('Control+k');
-    await page.keyboard.type('uname');
+    await page.getByRole('searchbox', { name: 'Find a chat' }).fill('uname');
     t.equal(
       await page
-        .getByRole('region', { name: 'Chats' })
+        .getByRole('list', { name: 'Chats', exact: true })
         .getByRole('link', { name: /run: uname -a/ })
         .count(),
       1,

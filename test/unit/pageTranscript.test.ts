@@ -2,7 +2,9 @@
 import t from 'tap';
 import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
 import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
-import { applyEvent, fromSnapshot, type Transcript } from '../../web/chat/transcript.ts';
+import { rowsOf } from '../../web/chat/messageRows.ts';
+import { fromSnapshot, withOlder } from '../../web/chat/snapshot.ts';
+import { applyEvent, type Transcript } from '../../web/chat/transcript.ts';
 
 const info: SessionInfo = {
   model: 'rehearsal',
@@ -60,6 +62,12 @@ let seq = 0;
 const event = (type: string, payload: Record<string, unknown>): EventParams => ({ type, session_id: 's', seq: ++seq, payload });
 const play = (start: Transcript, events: EventParams[]): Transcript => events.reduce((state, one) => applyEvent(state, one, 1_000), start);
 
+/** When things began and how long they took is told by events alone. */
+const timeless = ({ items, turn: running }: Transcript) =>
+  JSON.parse(
+    JSON.stringify({ items, running }, (key, value: unknown) => (['durationMs', 'startedAt'].includes(key) ? undefined : value)),
+  ) as unknown;
+
 /** A turn with reasoning, a tool, and an answer. */
 function turn(): EventParams[] {
   seq = 0;
@@ -104,9 +112,6 @@ t.test('a turn by events ends as the same turn in a snapshot', async (t) => {
     }),
     0,
   );
-  // How long things took is told by events alone.
-  const timeless = ({ items, turn: running }: Transcript) =>
-    JSON.parse(JSON.stringify({ items, running }, (key, value: unknown) => (key === 'durationMs' ? undefined : value))) as unknown;
   t.same(timeless(live), timeless(later));
 });
 
@@ -141,7 +146,7 @@ t.test('a snapshot in the middle of a turn, with the events after it, ends like 
     5_000,
   );
   t.match(using.turn, { phase: 'tool', detail: 'terminal' });
-  t.same(play(using, events).items, whole.items);
+  t.same(timeless(play(using, events)), timeless(whole));
 });
 
 t.test('a turn that is cut leaves nothing running: its tool is marked, its text kept, the reason shown', async (t) => {
@@ -215,5 +220,91 @@ t.test('a question of hidden work shows no turn, and a question of a tool does n
       { phase: 'tool', detail: 'terminal' },
       { phase: 'tool', detail: 'terminal' },
     ],
+  );
+});
+
+t.test('a prompt that is taken out of the queue was never said', async (t) => {
+  const started = fromSnapshot(snapshot({ queued: [{ id: 9, text: 'next' }], latest_seq: 3 }), 0);
+  const after = applyEvent(started, { type: 'queue.updated', session_id: 's', seq: 4, payload: { queued: [] } }, 0);
+  t.same(after.queued, []);
+  t.same(after.items, []);
+});
+
+t.test('an older page joins above, and finds the results of tools that stood on the page after it', async (t) => {
+  const call = row(2, 'assistant', '', { finish_reason: 'tool_calls', tool_calls: [{ id: 'a', name: 'terminal', args: {} }] });
+  const result = row(3, 'tool', 'failed with 1', { tool_call_id: 'a', tool_name: 'terminal', is_error: true });
+  const filler = Array.from({ length: 100 }, (_, n) => row(n + 4, 'user', `more ${n}`));
+  const newest = fromSnapshot(snapshot({ messages: [result, ...filler] }), 0);
+  t.match(newest.oldest, { rowId: 3, all: false });
+  const whole = withOlder(newest, [row(1, 'user', 'go'), call]);
+  t.match(whole.items.slice(0, 3), [
+    { kind: 'user', text: 'go' },
+    { kind: 'agent', tools: [{ id: 'a', state: 'failed', text: 'failed with 1' }] },
+    { kind: 'user', text: 'more 0' },
+  ]);
+  t.equal(whole.oldest.all, false);
+  t.equal(withOlder(whole, []).oldest.all, true);
+});
+
+t.test('a new snapshot keeps the older pages that were read', async (t) => {
+  const rows = Array.from({ length: 100 }, (_, n) => row(n + 10, 'user', `prompt ${n}`));
+  const read = withOlder(fromSnapshot(snapshot({ messages: rows }), 0), [row(8, 'user', 'long ago')]);
+  const changed = applyEvent(read, event('session.changed', { reason: 'compressed' }), 0);
+  t.equal(changed.stale, true);
+  const fresh = fromSnapshot(snapshot({ messages: [...rows.slice(1), row(200, 'user', 'new')] }), 0, changed);
+  t.equal(fresh.stale, false);
+  t.same(
+    [fresh.items[0], fresh.items[1], fresh.items.at(-1)].map((item) => item?.id),
+    [8, 10, 200],
+  );
+});
+
+t.test('a compression is a phase with a beginning and an end, said with or without a turn', async (t) => {
+  const at = (phase: string, text: string) => event('status.update', { kind: 'compacting', phase, text });
+  const began = play(fromSnapshot(snapshot({ latest_seq: seq }), 0), [at('start', 'Compressing the conversation')]);
+  const row = rowsOf({ transcript: began, outgoing: [], echoes: [], failure: null }, true).at(-1);
+  t.match(row, { kind: 'work', work: { label: 'Compressing the conversation', since: 1_000 } });
+  const ended = play(began, [at('end', 'Not compressed. Nothing to gain.')]);
+  t.equal(ended.compacting, null);
+  t.match(ended.items.at(-1), { kind: 'notice', text: 'Not compressed. Nothing to gain.' });
+});
+
+t.test('answers from beside the conversation and helpers at work are shown, and helpers go with the turn', async (t) => {
+  const start = fromSnapshot(snapshot({ latest_seq: seq }), 0);
+  const helped = play(start, [
+    event('message.start', { message_id: 2 }),
+    event('subagent.start', { subagent_id: 'h', parent_id: null, goal: 'read logs', task_index: 0, task_count: 1, depth: 1 }),
+    event('subagent.progress', { subagent_id: 'h', text: '', tool_name: 'terminal' }),
+    event('btw.complete', { task_id: 'b', question: 'why?', text: '', error: 'TIMEOUT: too slow' }),
+  ]);
+  t.same(helped.helpers, [{ id: 'h', goal: 'read logs', doing: 'terminal' }]);
+  t.match(helped.items.at(-1), { kind: 'aside', question: 'why?', text: 'TIMEOUT: too slow', failed: true });
+  const over = play(helped, [
+    event('message.complete', { message_id: 2, text: 'done', status: 'complete', usage: null, error: null, duration_ms: 1 }),
+  ]);
+  t.same(over.helpers, []);
+});
+
+t.test('what is on its way stands below until the transcript holds it, and prompts behind an answer are counted', async (t) => {
+  const messages = [row(1, 'user', 'one'), row(2, 'assistant', 'first'), row(3, 'user', 'two'), row(4, 'assistant', 'second')];
+  const transcript = fromSnapshot(snapshot({ messages }), 0);
+  const prompt = { key: 'k', text: 'three', files: [], busy: null, sentAt: 5, afterId: 4, messageId: null, failure: null };
+  const state = { transcript, outgoing: [prompt], echoes: [], failure: null };
+  t.match(rowsOf(state, true).at(-2), { kind: 'outgoing', prompt: { text: 'three' } });
+  t.match(rowsOf(state, false).at(-1), { kind: 'work', work: { label: 'Waiting for the connection; nothing is lost' } });
+  const there = { ...state, transcript: fromSnapshot(snapshot({ messages: [...messages, row(5, 'user', 'three')] }), 0) };
+  t.notOk(rowsOf(there, true).some(({ kind }) => kind === 'outgoing'));
+  t.same(
+    rowsOf(state, true).flatMap((one) => (one.kind === 'item' && one.item.kind === 'agent' ? [one.after] : [])),
+    [1, 0],
+  );
+});
+
+t.test('what a command said stays below the message it was asked at', async (t) => {
+  const transcript = fromSnapshot(snapshot({ messages: [row(1, 'user', 'one'), row(2, 'assistant', 'first'), row(3, 'user', 'two')] }), 0);
+  const echo = { key: 'e', line: '/usage', state: 'done' as const, text: '1', choices: [], below: { kind: 'agent', id: 2 } };
+  t.same(
+    rowsOf({ transcript, outgoing: [], echoes: [echo], failure: null }, true).map(({ key }) => key),
+    ['beginning', 'user1', 'agent2', 'echoe', 'user3'],
   );
 });

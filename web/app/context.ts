@@ -1,7 +1,8 @@
 /** What every part of the page shares: the connection, and hooks that follow it. */
 import { createContext, useContext, useSyncExternalStore } from 'react';
 import type { Connection, ConnectionState } from '../connection.ts';
-import type { SessionLink, SessionState } from '../sessionLink.ts';
+import type { SessionLink } from '../sessionLink.ts';
+import type { SessionState } from '../sessionState.ts';
 import type { Observable } from '../observable.ts';
 
 export const ConnectionContext = createContext<Connection | null>(null);

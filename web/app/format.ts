@@ -26,3 +26,19 @@ export const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed
 
 /** The service's messages begin in lower case, as parts of a line in a terminal. */
 export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** `812 bytes`, `3.4 KB`, `1.2 MB`. */
+export function fileSize(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** `812`, `3.4k`, `128k`, `1.2M`. */
+export function tokens(count: number): string {
+  if (count < 1_000) return String(Math.round(count));
+  if (count < 1_000_000) return `${(count / 1_000).toFixed(count < 10_000 ? 1 : 0)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+/** US dollars, precise where they are few. */
+export const dollars = (amount: number): string => `$${amount.toFixed(amount < 0.1 ? 4 : 2)}`;

@@ -1,6 +1,6 @@
 /** The places of the page and their addresses. Chat comes with the first load, the others when they are opened. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, retainSearchParams } from '@tanstack/react-router';
-import { Conversation } from '../chat/conversation.tsx';
+import { lazy, Suspense } from 'react';
 import { NewChat } from '../chat/newChat.tsx';
 import { PlaceHeader } from './header.tsx';
 import { Shell } from './shell.tsx';
@@ -96,9 +96,15 @@ declare module '@tanstack/react-router' {
   }
 }
 
+const Conversation = lazy(() => import('../chat/conversation.tsx').then(({ Conversation: component }) => ({ default: component })));
+
 function ChatRoute() {
   const { sessionId } = chat.useParams();
-  return <Conversation key={sessionId} id={sessionId} />;
+  return (
+    <Suspense fallback={<PlaceHeader title=" " />}>
+      <Conversation key={sessionId} id={sessionId} />
+    </Suspense>
+  );
 }
 
 function NotFound() {

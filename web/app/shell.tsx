@@ -1,21 +1,22 @@
 /** The frame of every place: navigation and sessions at the side (a drawer on a phone), the place beside it. */
 import { Dialog } from '@base-ui/react/dialog';
 import { Outlet, useRouterState } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { DrawerContext } from './header.tsx';
 import { useConnectionState } from './context.ts';
 import { DrawerMenu, Sidebar } from './sidebar.tsx';
 import { Toasts } from '../ui/toast.tsx';
 import { TokenScreen } from './tokenScreen.tsx';
 
-const WIDE = '(min-width: 48rem)';
+const Palette = lazy(() => import('./palette.tsx').then(({ Palette: component }) => ({ default: component })));
 
 export function Shell() {
   const { phase, reason } = useConnectionState();
   const [drawer, setDrawer] = useState(false);
   const address = useRouterState({ select: ({ location }) => location.href });
   useEffect(() => setDrawer(false), [address]);
-  useSessionShortcut(() => setDrawer(true));
+  const [palette, setPalette] = useState(false);
+  usePaletteShortcut(() => setPalette((open) => !open));
 
   if (phase === 'refused') return <TokenScreen reason={reason} />;
   return (
@@ -37,19 +38,23 @@ export function Shell() {
           </Dialog.Popup>
         </Dialog.Portal>
       </Dialog.Root>
+      {palette && (
+        <Suspense fallback={null}>
+          <Palette onClose={() => setPalette(false)} />
+        </Suspense>
+      )}
       <Toasts />
     </DrawerContext>
   );
 }
 
-/** Ctrl+K or Cmd+K: to the list of chats, wherever it is. */
-function useSessionShortcut(openDrawer: () => void): void {
+/** Ctrl+K or Cmd+K, wherever the focus is. */
+function usePaletteShortcut(toggle: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.altKey || event.shiftKey) return;
       event.preventDefault();
-      if (!matchMedia(WIDE).matches) return openDrawer();
-      document.querySelector<HTMLInputElement>('#session-filter')?.focus();
+      toggle();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);

@@ -1,134 +1,169 @@
 /** One chat: its messages, what is under way, and the composer. */
-import { useEffect, useState } from 'react';
-import { useConnectionState, useSession } from '../app/context.ts';
+import { useRouterState } from '@tanstack/react-router';
+import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from 'react';
+import { useConnection, useConnectionState, useSession } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import type { Outgoing, SessionState } from '../sessionLink.ts';
+import { failureOf, type Failed } from '../callError.ts';
+import type { SessionLink } from '../sessionLink.ts';
 import { Notice } from '../ui/notice.tsx';
-import { Composer } from './composer.tsx';
-import { FailedPrompt, MessageItem, PendingPrompt, Working } from './messages.tsx';
+import { ChatTools } from './chatTools.tsx';
+import { useCommand } from './commandRun.ts';
+import { isCommand } from './completion.ts';
+import { Composer, type ComposerHandle, type Submission } from './composer.tsx';
+import { MessageList, type ListHandle } from './messageList.tsx';
+import { rowsOf } from './messageRows.ts';
+import type { RowActions } from './messages.tsx';
 import { ModelNotice } from './modelNotice.tsx';
-import { RequestCard } from './requestCard.tsx';
-import { Scroller } from './scroller.tsx';
-import type { Item, Transcript } from './transcript.ts';
-import { titleOfTool } from './toolCard.tsx';
+import { ModelPicker } from './modelPicker.tsx';
+import { PlanPanel } from './planPanel.tsx';
+import { QueuePanel } from './queuePanel.tsx';
+import { useSessionActions } from './sessionActions.ts';
+import type { Transcript } from './transcript.ts';
 
 export function Conversation({ id }: { id: string }) {
   const { link, state } = useSession(id);
   const { phase } = useConnectionState();
-  const { transcript, failure } = state;
-  const pending = unseen(state);
-  const work = workOf(transcript, pending, phase === 'ready');
-  const working = work !== null;
+  const composer = useRef<ComposerHandle>(null);
+  const list = useRef<ListHandle>(null);
   const [sent, setSent] = useState(0);
-  const submit = (text: string) => {
-    link.submit(text);
-    setSent((count) => count + 1);
-  };
+  const { transcript, failure } = state;
+  const rows = useMemo(() => rowsOf(state, phase === 'ready'), [state, phase]);
+  const working = rows.at(-1)?.kind === 'work';
+  const actions = useRowActions(link, composer);
+  const submit = useSubmit(link, () => setSent((count) => count + 1));
+  const older = useCallback(() => void link.loadOlder(), [link]);
   useEscape(working, () => void link.interrupt());
+  useLinkedMessage(link, list, transcript);
+  const info = transcript?.info;
 
   return (
     <>
-      <PlaceHeader title={transcript?.info.title ?? (transcript ? 'Chat' : ' ')} />
+      <PlaceHeader title={info?.title ?? (transcript ? 'Chat' : ' ')}>
+        {transcript && (
+          <ChatTools
+            id={id}
+            info={transcript.info}
+            working={working}
+            compacting={transcript.compacting !== null}
+            onUndone={(text) => composer.current?.put(text)}
+          />
+        )}
+      </PlaceHeader>
       <main className="flex min-h-0 flex-1 flex-col">
-        <Scroller followKey={sent}>
-          {failure && (
-            <Notice tone="bad" title="This chat cannot be shown">
-              {failure}
-            </Notice>
-          )}
-          {transcript &&
-            withPrompts(transcript).map(({ item, prompt }) => (
-              <MessageItem key={`${item.kind}${item.id}`} item={item} prompt={prompt} onRetry={submit} />
-            ))}
-          {pending.map((prompt) =>
-            prompt.failure ? (
-              <FailedPrompt
-                key={prompt.key}
-                prompt={prompt}
-                onRetry={() => link.settle(prompt.key, 'retry')}
-                onDiscard={() => link.settle(prompt.key, 'discard')}
-              />
-            ) : (
-              <PendingPrompt key={prompt.key} text={prompt.text} />
-            ),
-          )}
-          {transcript?.requests.map((request) => (
-            <RequestCard
-              key={request.id}
-              request={request}
-              onAnswer={(result) => link.answer(request, result)}
-              onShown={() => void link.shown(request)}
-            />
-          ))}
-          {work && <Working label={work.label} since={work.since} />}
-        </Scroller>
+        {failure ? (
+          <Unshown failure={failure} />
+        ) : transcript || rows.length > 0 ? (
+          <MessageList rows={rows} actions={actions} busy={working} followKey={sent} onNearStart={older} handle={list} />
+        ) : (
+          <Loading />
+        )}
         <Composer
+          ref={composer}
           draftKey={id}
+          sessionId={id}
           working={working}
+          lastPrompt={() => lastPromptOf(transcript)}
           onSubmit={submit}
           onStop={() => void link.interrupt()}
-          queued={transcript?.queued ?? []}
-          notice={transcript && <ModelNotice scripted={transcript.info.scripted} warning={transcript.info.credential_warning} />}
-        />
+          tools={info && <ModelPicker model={info.model} effort={info.reasoning_effort} sessionId={id} />}
+        >
+          {transcript && transcript.plan.todos.length > 0 && <PlanPanel plan={transcript.plan} />}
+          {transcript && transcript.queued.length > 0 && (
+            <QueuePanel sessionId={id} queued={transcript.queued} working={transcript.turn !== null} />
+          )}
+          {info && <ModelNotice scripted={info.scripted} warning={info.credential_warning} />}
+        </Composer>
       </main>
     </>
   );
 }
 
-/** Prompts that the transcript does not show yet; one may arrive as an event before its own answer. */
-function unseen({ transcript, outgoing }: SessionState): Outgoing[] {
-  const known = [...(transcript?.items.filter(({ kind }) => kind === 'user') ?? []), ...(transcript?.queued ?? [])] as {
-    id: number;
-    text: string;
-  }[];
-  const taken = new Set<number>();
-  return outgoing.filter(({ messageId, text, afterId, failure }) => {
-    if (failure) return true;
-    const found = known.find(
-      (row) => !taken.has(row.id) && (messageId === null ? row.id > afterId && row.text === text : row.id === messageId),
-    );
-    if (found) taken.add(found.id);
-    return !found;
-  });
+function Unshown({ failure: { message, fix } }: { failure: Failed }) {
+  return (
+    <div className="mx-auto w-full max-w-3xl flex-1 px-4 py-6 md:px-6">
+      <Notice tone="bad" title="This chat cannot be shown">
+        <p>{message}</p>
+        {fix && <p className="text-soft">{fix}</p>}
+      </Notice>
+    </div>
+  );
 }
 
-/** Each item with the prompt it answers. Prompts that wait stand at the composer, not in the conversation. */
-function withPrompts({ items, queued }: Transcript): { item: Item; prompt: string | null }[] {
-  const waiting = new Set(queued.map(({ id }) => id));
-  let prompt: string | null = null;
-  return items.flatMap((item) => {
-    if (item.kind === 'user' && waiting.has(item.id)) return [];
-    if (item.kind === 'user') prompt = item.text;
-    return [{ item, prompt }];
-  });
+/** In the shape of an exchange, so that nothing jumps when it comes. */
+function Loading() {
+  return (
+    <div role="status" aria-label="Reading the chat" className="mx-auto grid w-full max-w-3xl flex-1 content-end gap-5 px-4 py-6 md:px-6">
+      <div className="ml-auto h-11 w-2/5 animate-breathe rounded-2xl bg-sunken" />
+      <div className="grid gap-2.5">
+        {['w-11/12', 'w-full', 'w-3/4'].map((width) => (
+          <div key={width} className={`h-4 animate-breathe rounded-full bg-sunken ${width}`} />
+        ))}
+      </div>
+    </div>
+  );
 }
 
-/** What is being waited for, in words, from the moment that Enter is pressed. */
-function workOf(transcript: Transcript | null, pending: readonly Outgoing[], connected: boolean): { label: string; since: number } | null {
-  const turn = transcript?.turn ?? null;
-  const sending = pending.find(({ failure }) => !failure);
-  if (!turn && !sending) return null;
-  const since = turn?.startedAt ?? sending!.sentAt;
-  if (!connected) return { label: 'Waiting for the connection; nothing is lost', since };
-  if (transcript && transcript.requests.length > 0) return { label: 'Waiting for your answer', since };
-  if (!turn) return { label: sending!.messageId === null ? 'Sending' : 'Starting', since };
-  switch (turn.phase) {
-    case 'thinking':
-      return { label: 'Thinking', since };
-    case 'writing':
-      return { label: 'Writing', since };
-    case 'tool':
-      return { label: `Using ${titleOfTool(turn.detail ?? 'a tool')}`, since };
-    case 'waiting':
-      return { label: turn.detail ?? 'Waiting for the model', since };
-  }
+function lastPromptOf(transcript: Transcript | null): string | null {
+  const last = transcript?.items.findLast(({ kind }) => kind === 'user');
+  return last?.kind === 'user' ? last.text : null;
+}
+
+/** The same object for the life of the link, as all it is made of: rows are drawn again for their own sake alone. */
+function useRowActions(link: SessionLink, composer: RefObject<ComposerHandle | null>): RowActions {
+  const { branch } = useSessionActions();
+  const run = useCommand(link);
+  return useMemo(
+    () => ({
+      resend: (text) => link.submit({ text }),
+      settle: (key, what) => link.settle(key, what),
+      answer: (request, result) => link.answer(request, result),
+      shown: (request) => void link.shown(request),
+      branch: (after) => void branch(link.id, after),
+      editLast: () => composer.current?.editLast(),
+      dispatch: (line) => void run(line),
+      dropEcho: (key) => link.dropEcho(key),
+    }),
+    [link, composer, branch, run],
+  );
+}
+
+/** Slash commands are run, everything else is said. */
+function useSubmit(link: SessionLink, onSent: () => void): (submission: Submission) => Promise<Failed | null> {
+  const connection = useConnection();
+  const run = useCommand(link);
+  return async ({ text, files, busy, replace, aside }) => {
+    onSent();
+    if (aside) void link.askAside(text);
+    else if (files.length === 0 && isCommand(text)) void run(text);
+    else {
+      try {
+        if (replace) await connection.call('session.undo', { session_id: link.id });
+      } catch (thrown) {
+        return failureOf(thrown);
+      }
+      link.submit({ text, files, busy });
+    }
+    return null;
+  };
+}
+
+/** `#m123` in the address: that message is put on the screen, older pages read until it is there. */
+function useLinkedMessage(link: SessionLink, list: RefObject<ListHandle | null>, transcript: Transcript | null): void {
+  const hash = useRouterState({ select: ({ location }) => location.hash });
+  const wanted = Number(/^m(\d+)$/.exec(hash)?.[1] ?? 0);
+  const [reached, setReached] = useState('');
+  useEffect(() => {
+    if (!wanted || !transcript || reached === hash) return;
+    if (list.current?.reveal(wanted) || transcript.oldest.all) setReached(hash);
+    else void link.loadOlder();
+  }, [wanted, hash, reached, transcript, link, list]);
 }
 
 function useEscape(active: boolean, act: () => void): void {
   useEffect(() => {
     if (!active) return;
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('[role=dialog]')) act();
+      if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('[role=dialog], [role=menu]')) act();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);

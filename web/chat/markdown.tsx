@@ -1,12 +1,12 @@
 /**
  * What a model writes, as a page may show it. Markup in the text is shown, never run: HTML is escaped by
- * the renderer, and what the renderer makes goes through DOMPurify. Images would tell a stranger that the
- * answer was read, so they become links. Only the block that grows is rendered again.
+ * the renderer, and what the renderer makes goes through the sanitizer. Images would tell a stranger that the
+ * answer was read, so they become links. While a text grows only its last blocks are read again.
  */
-import DOMPurify from 'dompurify';
-import { Marked, type Tokens } from 'marked';
-import { memo, useMemo } from 'react';
-import { CopyButton } from '../ui/copyButton.tsx';
+import { Marked, type Token, type Tokens } from 'marked';
+import { memo, useState } from 'react';
+import { CodeBlock } from './codeBlock.tsx';
+import { sanitizeProse } from './sanitize.ts';
 
 const marked = new Marked({
   gfm: true,
@@ -19,57 +19,16 @@ const marked = new Marked({
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
-const purifier = DOMPurify(window);
-purifier.addHook('afterSanitizeAttributes', (node) => {
-  if (node.tagName !== 'A') return;
-  node.setAttribute('target', '_blank');
-  node.setAttribute('rel', 'noopener noreferrer nofollow');
-});
-
-const rules = {
-  ALLOWED_TAGS: [
-    'p',
-    'br',
-    'hr',
-    'em',
-    'strong',
-    'del',
-    'code',
-    'pre',
-    'a',
-    'ul',
-    'ol',
-    'li',
-    'blockquote',
-    'h1',
-    'h2',
-    'h3',
-    'h4',
-    'h5',
-    'h6',
-    'table',
-    'thead',
-    'tbody',
-    'tr',
-    'th',
-    'td',
-  ],
-  ALLOWED_ATTR: ['href', 'title', 'align', 'start'],
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
-  ADD_ATTR: ['target', 'rel'],
-  // The page's policy takes HTML from this sanitizer alone.
-  RETURN_TRUSTED_TYPE: true,
-};
-
-export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  const blocks = useMemo(() => marked.lexer(text).filter(({ type }) => type !== 'space'), [text]);
+export const Markdown = memo(function Markdown({ text, growing = false }: { text: string; growing?: boolean }) {
+  const [read] = useState(blockReader);
+  const blocks = read(text, growing).filter(({ type }) => type !== 'space');
   return (
     <div className="prose">
       {blocks.map((block, index) =>
         block.type === 'code' ? (
           <CodeBlock key={index} text={(block as Tokens.Code).text} language={(block as Tokens.Code).lang ?? ''} />
         ) : (
-          <Block key={index} token={block as Tokens.Generic} />
+          <Block key={index} token={block} />
         ),
       )}
     </div>
@@ -77,23 +36,47 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
 });
 
 const Block = memo(
-  function Block({ token }: { token: Tokens.Generic }) {
-    const html = purifier.sanitize(marked.parser([token]), rules);
-    return <div dangerouslySetInnerHTML={{ __html: html }} />;
+  function Block({ token }: { token: Token }) {
+    return <div dangerouslySetInnerHTML={{ __html: htmlOf(token) }} />;
   },
-  (before, after) => before.token.raw === after.token.raw,
+  (before, after) => before.token === after.token || (before.token.raw === after.token.raw && stands(after.token)),
 );
 
-const CodeBlock = memo(function CodeBlock({ text, language }: { text: string; language: string }) {
-  return (
-    <figure className="overflow-hidden rounded-xl border border-line bg-surface">
-      <figcaption className="flex h-9 items-center justify-between border-b border-line pr-1 pl-4 text-xs text-faint">
-        {language.split(/\s/, 1)[0] || 'text'}
-        <CopyButton text={text} label="Copy the code" />
-      </figcaption>
-      <pre className="overflow-x-auto p-4 font-mono text-[0.8125rem] leading-relaxed" tabIndex={0}>
-        <code>{text}</code>
-      </pre>
-    </figure>
-  );
-});
+/** The same source means the same everywhere: what brackets name may be said elsewhere in the text. */
+const stands = ({ raw }: Token): boolean => !raw.includes('[');
+
+/** Blocks kept drawn, so that scrolling back and forth costs nothing; characters of their sources. */
+const KEPT_MAX_CHARS = 2_000_000;
+const kept = new Map<string, TrustedHTML>();
+let keptChars = 0;
+
+function htmlOf(token: Token): TrustedHTML {
+  const found = kept.get(token.raw);
+  if (found) return found;
+  const made = sanitizeProse(marked.parser([token]));
+  if (!stands(token)) return made;
+  kept.set(token.raw, made);
+  keptChars += token.raw.length;
+  for (const raw of kept.keys()) {
+    if (keptChars <= KEPT_MAX_CHARS) break;
+    kept.delete(raw);
+    keptChars -= raw.length;
+  }
+  return made;
+}
+
+/** Blocks of a text that may still change when more comes: the last, and the one that it may join. */
+const OPEN_BLOCKS = 2;
+
+/** Reads the blocks of the whole text; while it grows, those that are closed are not read again. */
+function blockReader(): (text: string, growing: boolean) => readonly Token[] {
+  let last: { text: string; growing: boolean; blocks: readonly Token[] } = { text: '', growing: false, blocks: [] };
+  return (text, growing) => {
+    if (last.text === text && last.growing === growing) return last.blocks;
+    const goesOn = growing && last.growing && text.startsWith(last.text);
+    const closed = goesOn ? last.blocks.slice(0, -OPEN_BLOCKS) : [];
+    const length = closed.reduce((sum, { raw }) => sum + raw.length, 0);
+    last = { text, growing, blocks: [...closed, ...marked.lexer(text.slice(length))] };
+    return last.blocks;
+  };
+}

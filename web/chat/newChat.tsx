@@ -1,13 +1,20 @@
 /** The empty page of a chat: what can be done here, and the session that the first prompt makes. */
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ArrowRight } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { useConnection } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import { Composer } from './composer.tsx';
+import { failureOf, type Failed } from '../callError.ts';
+import { isCommand } from './completion.ts';
+import { Composer, type Submission } from './composer.tsx';
+import { FirstRun } from './firstRun.tsx';
+import type { ModelChoice } from './modelDialog.tsx';
 import { ModelNotice } from './modelNotice.tsx';
-import { PendingPrompt, Working } from './messages.tsx';
+import { ModelPicker } from './modelPicker.tsx';
+import { Bubble } from './prompts.tsx';
+import { useSetup } from './setup.ts';
+import { WorkLine } from './workLine.tsx';
 
 const rehearsals = [
   { prompt: 'run: uname -a', does: 'Calls the terminal tool' },
@@ -20,28 +27,33 @@ const openers = [
   { prompt: 'Every weekday at 8:00, summarise the errors of the last day.', does: 'Makes a scheduled job' },
 ];
 
+const plain = (text: string): Submission => ({ text, files: [], busy: undefined, aside: false, replace: false });
+
 export function NewChat() {
   const connection = useConnection();
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [starting, setStarting] = useState<{ text: string; at: number } | null>(null);
-  const [failure, setFailure] = useState<string | null>(null);
+  const [choice, setChoice] = useState<ModelChoice>({});
   const setup = useSetup();
 
-  const start = async (text: string) => {
+  const start = async ({ text, files }: Submission): Promise<Failed | null> => {
     setStarting({ text, at: Date.now() });
-    setFailure(null);
     try {
-      const { session_id } = await connection.callSafely('session.create', { source: 'api' });
-      connection.session(session_id).submit(text);
+      const { session_id } = await connection.callSafely('session.create', { source: 'api', ...chosen(choice) });
+      const link = connection.session(session_id);
+      if (files.length === 0 && isCommand(text)) void link.command(text);
+      else link.submit({ text, files });
       void queries.invalidateQueries({ queryKey: ['sessions'] });
       await navigate({ to: '/chat/$sessionId', params: { sessionId: session_id } });
+      return null;
     } catch (thrown) {
       setStarting(null);
-      setFailure(thrown instanceof Error ? thrown.message : String(thrown));
+      return failureOf(thrown);
     }
   };
 
+  const first = setup !== undefined && !setup.ready;
   return (
     <>
       <PlaceHeader title="New chat" />
@@ -50,39 +62,46 @@ export function NewChat() {
           <div className="mx-auto flex min-h-full w-full max-w-3xl flex-col gap-6 px-4 py-6 md:px-6">
             {starting ? (
               <>
-                <PendingPrompt text={starting.text} />
-                <Working label="Starting the chat" since={starting.at} />
+                <div className="flex justify-end">
+                  <Bubble text={starting.text} faded />
+                </div>
+                <WorkLine label="Starting the chat" since={starting.at} />
               </>
+            ) : first ? (
+              <FirstRun />
             ) : (
-              <Welcome scripted={setup?.scripted ?? false} onPick={(prompt) => void start(prompt)} />
+              <Welcome scripted={setup?.scripted ?? false} onPick={(prompt) => void start(plain(prompt))} />
             )}
           </div>
         </div>
         <Composer
           draftKey="new"
+          sessionId={null}
           working={starting !== null}
-          onSubmit={(text) => void start(text)}
-          notice={setup && <ModelNotice scripted={setup.scripted} warning={setup.provider_configured ? null : setup.message} />}
-          failure={failure}
-        />
+          onSubmit={start}
+          tools={
+            setup && (
+              <ModelPicker
+                model={choice.model ?? setup.model}
+                effort={choice.effort ?? null}
+                sessionId={null}
+                onChoose={(more) => setChoice({ ...choice, ...more })}
+              />
+            )
+          }
+        >
+          {setup && !first && <ModelNotice scripted={setup.scripted} warning={setup.provider_configured ? null : setup.message} />}
+        </Composer>
       </main>
     </>
   );
 }
 
-/** What stands ready to answer; asked again whenever the agent worker is new. */
-function useSetup() {
-  const connection = useConnection();
-  const queries = useQueryClient();
-  useEffect(
-    () =>
-      connection.onEvent(({ type }) => {
-        if (type === 'gateway.ready' || type === 'setup.ready') void queries.invalidateQueries({ queryKey: ['setup'] });
-      }),
-    [connection, queries],
-  );
-  return useQuery({ queryKey: ['setup'], queryFn: () => connection.callSafely('setup.status', {}) }).data;
-}
+const chosen = ({ provider, model, effort }: ModelChoice) => ({
+  ...(model !== undefined ? { model } : {}),
+  ...(provider !== undefined ? { provider } : {}),
+  ...(effort !== undefined && effort !== 'default' ? { reasoning_effort: effort } : {}),
+});
 
 function Welcome({ scripted, onPick }: { scripted: boolean; onPick: (prompt: string) => void }) {
   return (

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { ApprovalChoice, ApprovalParams, ClarifyParams, ClarifyQuestion, OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
 import { duration, sentence } from '../app/format.ts';
 import { Button } from '../ui/button.tsx';
-import { titleOfTool } from './toolCard.tsx';
+import { titleOfTool } from './toolNames.ts';
 
 interface CardProps {
   request: OpenRequest;

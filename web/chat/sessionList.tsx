@@ -1,11 +1,15 @@
-/** The chats there are, newest first, with a filter; kept fresh by the service's own events. */
+/** The chats there are, newest first; a search in all that was said; kept fresh by the service's own events. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Plus, Search } from 'lucide-react';
-import { useEffect, useRef, useState } from 'react';
+import { Archive, Plus, Search } from 'lucide-react';
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 import { age } from '../app/format.ts';
 import { useConnection } from '../app/context.ts';
+import { IconButton } from '../ui/button.tsx';
+import { LazyMenu } from './lazyMenu.tsx';
+import { SearchHits } from './searchHits.tsx';
+import { titleOf } from './sessionTitle.ts';
 
 const LISTED_MAX = 200;
 /** Events after which the list looks different. */
@@ -13,13 +17,14 @@ const STALE_AFTER = new Set(['gateway.ready', 'sessions.changed', 'session.title
 /** A burst of them is one question. */
 const SETTLE_MS = 300;
 
-export const titleOf = ({ title, preview }: Pick<SessionRow, 'title' | 'preview'>): string =>
-  title?.trim() || preview.trim() || 'Untitled chat';
-
 export function SessionList({ focused }: { focused: boolean }) {
   const connection = useConnection();
   const [filter, setFilter] = useState('');
-  const { data } = useQuery({ queryKey: ['sessions'], queryFn: () => connection.callSafely('session.list', { limit: LISTED_MAX }) });
+  const [archived, setArchived] = useState(false);
+  const { data, error } = useQuery({
+    queryKey: ['sessions', archived],
+    queryFn: () => connection.callSafely('session.list', { limit: LISTED_MAX, ...(archived ? { archived: true } : {}) }),
+  });
   useFreshList();
   const wanted = filter.trim().toLowerCase();
   const rows = (data?.sessions ?? []).filter(
@@ -27,7 +32,7 @@ export function SessionList({ focused }: { focused: boolean }) {
   );
 
   return (
-    <section aria-label="Chats" className="flex min-h-0 flex-1 flex-col border-t border-line pt-3">
+    <section aria-label="Chats" className="flex min-h-0 flex-1 flex-col" onKeyDown={walk}>
       <div className="flex items-center gap-1 px-2 pb-2">
         <label className="relative min-w-0 flex-1">
           <span className="sr-only">Find a chat</span>
@@ -38,11 +43,19 @@ export function SessionList({ focused }: { focused: boolean }) {
             autoFocus={focused}
             value={filter}
             onChange={(event) => setFilter(event.target.value)}
-            placeholder="Find a chat"
-            title="Find a chat (Ctrl K)"
+            placeholder="Find in chats"
+            data-walk=""
             className="h-8 w-full rounded-lg bg-sunken pr-2 pl-8 text-sm placeholder:text-faint"
           />
         </label>
+        <IconButton
+          label={archived ? 'Show the current chats' : 'Show the archive'}
+          aria-pressed={archived}
+          className="aria-pressed:bg-tint aria-pressed:text-accent"
+          onClick={() => setArchived(!archived)}
+        >
+          <Archive size={16} />
+        </IconButton>
         <Link
           to="/"
           aria-label="New chat"
@@ -52,32 +65,58 @@ export function SessionList({ focused }: { focused: boolean }) {
           <Plus size={18} />
         </Link>
       </div>
-      <ul className="min-h-0 flex-1 overflow-y-auto px-2 pb-2">
-        {rows.map((row) => (
-          <SessionEntry key={row.id} row={row} />
-        ))}
+      <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-2">
+        {archived && <p className="px-3 pb-1 text-xs text-faint">Archive</p>}
+        <ul aria-label={archived ? 'Archived chats' : 'Chats'}>
+          {rows.map((row) => (
+            <SessionEntry key={row.id} row={row} />
+          ))}
+        </ul>
         {data && rows.length === 0 && (
-          <li className="px-3 py-2 text-sm text-faint">{wanted ? 'No chat has that name.' : 'No chats yet.'}</li>
+          <p className="px-3 py-2 text-sm text-faint">
+            {wanted ? 'No chat has that name.' : archived ? 'The archive is empty.' : 'No chats yet.'}
+          </p>
         )}
-      </ul>
+        {error && <p className="px-3 py-2 text-sm text-bad">{error.message}</p>}
+        {wanted.length > 1 && <SearchHits query={filter.trim()} />}
+      </div>
     </section>
   );
 }
 
+/** Arrow keys go from the search to the chats and from one to the next. */
+function walk(event: KeyboardEvent<HTMLElement>): void {
+  if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
+  const stops = [...event.currentTarget.querySelectorAll<HTMLElement>('[data-walk]')];
+  const at = stops.indexOf(document.activeElement as HTMLElement);
+  const next = stops[at + (event.key === 'ArrowDown' ? 1 : -1)];
+  if (at < 0 || !next) return;
+  event.preventDefault();
+  next.focus();
+}
+
 function SessionEntry({ row }: { row: SessionRow }) {
   const elsewhere = row.source !== 'api' && row.source !== 'other';
+  const title = titleOf(row);
   return (
-    <li>
+    <li className="group relative">
       <Link
         to="/chat/$sessionId"
         params={{ sessionId: row.id }}
+        data-walk=""
+        title={title}
         className="flex h-9 items-center gap-2 rounded-lg px-3 text-sm text-soft hover:bg-sunken hover:text-ink aria-[current=page]:bg-sunken aria-[current=page]:font-medium aria-[current=page]:text-ink"
       >
-        <span className="min-w-0 flex-1 truncate">{titleOf(row)}</span>
+        <span className="min-w-0 flex-1 truncate">{title}</span>
         {row.status === 'waiting' && <span className="size-1.5 rounded-full bg-warn" role="img" aria-label="waiting for your answer" />}
         {row.status === 'working' && <span className="size-1.5 animate-breathe rounded-full bg-accent" role="img" aria-label="working" />}
-        <span className="shrink-0 text-xs text-faint">{elsewhere ? row.source : age(row.last_active)}</span>
+        <span className="shrink-0 text-xs text-faint group-focus-within:invisible group-hover:invisible pointer-coarse:mr-9 pointer-coarse:visible!">
+          {elsewhere ? row.source : age(row.last_active)}
+        </span>
       </Link>
+      <span className="absolute top-0.5 right-0.5 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:-top-0.5 pointer-coarse:opacity-100">
+        <LazyMenu id={row.id} title={title} archived={row.archived} working={row.status !== 'idle'} />
+      </span>
     </li>
   );
 }

@@ -1,31 +1,72 @@
-/** One use of a tool: what was called with what, how long it took, what came of it. */
-import { CalendarClock, ChevronRight, FileText, NotebookPen, Plug, SquareTerminal, Wrench, type LucideIcon } from 'lucide-react';
-import { memo, useState } from 'react';
+/** One use of a tool: what was called with what, how long it takes or took, what came of it. */
+import {
+  CalendarClock,
+  ChevronRight,
+  Code2,
+  FilePen,
+  FileText,
+  Globe,
+  ListTodo,
+  NotebookPen,
+  Plug,
+  Search,
+  SquareTerminal,
+  Users,
+  Wrench,
+  type LucideIcon,
+} from 'lucide-react';
+import { memo, useMemo, useState } from 'react';
 import { duration } from '../app/format.ts';
-import type { ToolUse } from './transcript.ts';
 import { CopyButton } from '../ui/copyButton.tsx';
+import { Code } from './codeBlock.tsx';
+import { readDiff, type DiffFile } from './diff.ts';
+import { DiffView } from './diffView.tsx';
+import { languageOfFile } from './highlight.ts';
+import { argumentsOf, titleOfTool } from './toolNames.ts';
+import type { ToolUse } from './transcript.ts';
+import { useElapsed } from './elapsed.ts';
 
 /** Output up to this many lines is shown without being asked for. */
 const SHORT_LINES = 16;
 
-const known: Record<string, { title: string; Icon: LucideIcon; main: string }> = {
-  terminal: { title: 'Terminal', Icon: SquareTerminal, main: 'command' },
-  read_file: { title: 'Read file', Icon: FileText, main: 'path' },
-  memory: { title: 'Memory', Icon: NotebookPen, main: 'content' },
-  cronjob: { title: 'Scheduled job', Icon: CalendarClock, main: 'schedule' },
+const icons: Readonly<Record<string, LucideIcon>> = {
+  terminal: SquareTerminal,
+  process: SquareTerminal,
+  execute_code: Code2,
+  read_file: FileText,
+  write_file: FilePen,
+  patch: FilePen,
+  search_files: Search,
+  web_search: Globe,
+  web_extract: Globe,
+  memory: NotebookPen,
+  session_search: Search,
+  cronjob: CalendarClock,
+  todo: ListTodo,
+  delegate_task: Users,
 };
 
-export function titleOfTool(name: string): string {
-  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
-  return known[name]?.title ?? (server && tool ? `${server} · ${tool}` : name);
-}
+/** Tools whose results say what they changed in a file. */
+const EDITING = new Set(['patch', 'write_file']);
 
-export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolUse }) {
-  const [chosen, setChosen] = useState<boolean | null>(null);
+/** Tools whose output repeats what they were called with. */
+const SAYS_ALL = new Set(['todo', 'memory']);
+
+/** What was opened or closed by hand stays so while the card is off the screen. */
+const chosen = new Map<string, boolean>();
+
+export const ToolCard = memo(function ToolCard({ tool, messageId }: { tool: ToolUse; messageId: number }) {
+  const [, redraw] = useState(0);
   const { name, state, text } = tool;
-  const Icon = known[name]?.Icon ?? (name.startsWith('mcp__') ? Plug : Wrench);
-  const open = chosen ?? (text !== '' && text.split('\n', SHORT_LINES + 1).length <= SHORT_LINES);
+  const Icon = icons[name] ?? (name.startsWith('mcp__') ? Plug : Wrench);
+  const diff = useMemo(() => (EDITING.has(name) && state === 'done' ? readDiff(text) : null), [name, state, text]);
+  const card = `${messageId}/${tool.id}`;
+  const open = chosen.get(card) ?? (diff !== null || (text !== '' && text.split('\n', SHORT_LINES + 1).length <= SHORT_LINES));
   const args = argumentsOf(tool);
+  const toggle = () => {
+    chosen.set(card, !open);
+    redraw((count) => count + 1);
+  };
   return (
     <section
       aria-label={`Tool: ${titleOfTool(name)}`}
@@ -36,7 +77,7 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolUse }) {
       <button
         type="button"
         aria-expanded={open}
-        onClick={() => setChosen(!open)}
+        onClick={toggle}
         className="flex h-11 w-full min-w-0 items-center gap-2.5 px-3 text-left -outline-offset-2 hover:bg-sunken"
       >
         <ChevronRight size={15} className={`shrink-0 text-faint transition-transform ${open ? 'rotate-90' : ''}`} />
@@ -45,16 +86,7 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolUse }) {
         <code className="min-w-0 flex-1 truncate font-mono text-[0.8125rem] text-soft">{args.main}</code>
         <Outcome tool={tool} />
       </button>
-      {open && (
-        <div className="border-t border-line">
-          {args.rest !== null && <Section label="Arguments" text={args.rest} />}
-          {text !== '' ? (
-            <Section label={outputs[state]} text={text} bad={state === 'failed'} />
-          ) : (
-            <p className="px-4 py-3 text-faint">{silence[state]}</p>
-          )}
-        </div>
-      )}
+      {open && <Details tool={tool} diff={diff} args={args.rest} />}
     </section>
   );
 });
@@ -68,15 +100,42 @@ const silence: Record<ToolUse['state'], string> = {
   cut: 'Cut off before it answered; what it did is unknown.',
 };
 
-function Outcome({ tool: { state, durationMs } }: { tool: ToolUse }) {
+function Details({ tool, diff, args }: { tool: ToolUse; diff: readonly DiffFile[] | null; args: string | null }) {
+  const { name, state, text } = tool;
+  if (diff) {
+    return (
+      <div className="border-t border-line">
+        <DiffView files={diff} />
+      </div>
+    );
+  }
+  const written = name === 'write_file' ? contentOf(tool.args) : null;
+  return (
+    <div className="border-t border-line">
+      {written && <Section label="Content" text={written.content} language={languageOfFile(written.path)} />}
+      {!written && args !== null && !SAYS_ALL.has(name) && <Section label="Arguments" text={args} language="json" />}
+      {text !== '' ? (
+        <Section label={outputs[state]} text={text} bad={state === 'failed'} />
+      ) : (
+        <p className="px-4 py-3 text-faint">{silence[state]}</p>
+      )}
+    </div>
+  );
+}
+
+function contentOf(args: unknown): { path: string; content: string } | null {
+  const { path, content } = (args ?? {}) as { path?: unknown; content?: unknown };
+  return typeof path === 'string' && typeof content === 'string' ? { path, content } : null;
+}
+
+function Outcome({ tool: { state, durationMs, startedAt } }: { tool: ToolUse }) {
   switch (state) {
     case 'running':
       return (
-        <span
-          role="img"
-          aria-label="running"
-          className="size-3.5 shrink-0 animate-turn rounded-full border-2 border-edge border-t-accent"
-        />
+        <span className="flex shrink-0 items-center gap-2 text-faint tabular-nums">
+          {startedAt !== null && <Elapsed since={startedAt} />}
+          <span role="img" aria-label="running" className="size-3.5 animate-turn rounded-full border-2 border-edge border-t-accent" />
+        </span>
       );
     case 'failed':
       return <span className="shrink-0 font-medium text-bad">failed{durationMs === null ? '' : ` · ${duration(durationMs)}`}</span>;
@@ -87,30 +146,29 @@ function Outcome({ tool: { state, durationMs } }: { tool: ToolUse }) {
   }
 }
 
-function Section({ label, text, bad = false }: { label: string; text: string; bad?: boolean }) {
+function Elapsed({ since }: { since: number }) {
+  return <span aria-hidden="true">{useElapsed(since)}</span>;
+}
+
+interface SectionProps {
+  label: string;
+  text: string;
+  language?: string;
+  bad?: boolean;
+}
+
+function Section({ label, text, language = '', bad = false }: SectionProps) {
   return (
     <div className="group relative not-first:border-t not-first:border-line">
       <div className="flex h-8 items-center justify-between pr-1 pl-4 text-xs text-faint">
         {label}
         <CopyButton text={text} label={`Copy: ${label.toLowerCase()}`} />
       </div>
-      <pre
-        tabIndex={0}
-        className={`max-h-80 overflow-auto px-4 pb-3 font-mono text-[0.8125rem] leading-relaxed break-words whitespace-pre-wrap -outline-offset-2 ${bad ? 'text-bad' : ''}`}
-      >
-        {text}
-      </pre>
+      <Code
+        text={text}
+        language={language}
+        className={`max-h-80 overflow-y-auto px-4 pb-3 break-words whitespace-pre-wrap ${bad ? 'text-bad' : ''}`}
+      />
     </div>
   );
-}
-
-/** The argument that says most stands in the head; all of them below, when there is more to say. */
-function argumentsOf({ name, args }: ToolUse): { main: string; rest: string | null } {
-  if (typeof args !== 'object' || args === null) return { main: String(args ?? ''), rest: null };
-  const entries = Object.entries(args as Record<string, unknown>);
-  const key = known[name]?.main ?? entries.find(([, value]) => typeof value === 'string')?.[0];
-  const value = key === undefined ? undefined : (args as Record<string, unknown>)[key];
-  const main = typeof value === 'string' ? value : JSON.stringify(args);
-  const whole = entries.length <= 1 && typeof value === 'string' && !value.includes('\n');
-  return { main: main.split('\n', 1)[0]!, rest: whole || entries.length === 0 ? null : JSON.stringify(args, null, 2) };
 }

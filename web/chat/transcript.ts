@@ -2,9 +2,9 @@
  * One session as the page shows it: a pure function of the last snapshot and the numbered events after
  * it. Knows nothing of sockets; applying the same events again changes nothing.
  */
-import type { EventParams, EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
+import type { EventParams, EventPayloads, EventType } from '../../ipc/contracts/rpcEvents.ts';
 import type { OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
-import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import type { Attachment, Message, Plan, SessionInfo, UsageTotals } from '../../ipc/contracts/rpcRecords.ts';
 
 export interface ToolUse {
   id: string;
@@ -15,6 +15,8 @@ export interface ToolUse {
   /** Output, or what is known of it so far. */
   text: string;
   durationMs: number | null;
+  /** By the clock of this page; null = before it looked. */
+  startedAt: number | null;
 }
 
 export interface Failure {
@@ -27,6 +29,7 @@ export interface UserItem {
   kind: 'user';
   id: number;
   text: string;
+  attachments: readonly Attachment[];
 }
 
 /** One answer of the model and the tools it called. A turn is a row of these. */
@@ -38,22 +41,55 @@ export interface AgentItem {
   tools: ToolUse[];
   streaming: boolean;
   /** Set on the last answer of a turn. */
-  end: { status: 'complete' | 'interrupted' | 'error'; failure: Failure | null; durationMs: number | null } | null;
+  end: {
+    status: 'complete' | 'interrupted' | 'error';
+    failure: Failure | null;
+    durationMs: number | null;
+    usage: UsageTotals | null;
+  } | null;
 }
 
+/** Said by the service beside the conversation. */
 export interface NoticeItem {
   kind: 'notice';
   id: number;
   text: string;
+  level: 'info' | 'warn' | 'error';
 }
 
-export type Item = UserItem | AgentItem | NoticeItem;
+/** Stands for the messages before it. */
+export interface SummaryItem {
+  kind: 'summary';
+  id: number;
+  text: string;
+}
+
+/** Answered beside the conversation: a side question, or work in the background. */
+export interface AsideItem {
+  kind: 'aside';
+  id: number;
+  taskId: string;
+  question: string;
+  text: string;
+  failed: boolean;
+  /** Where background work was done. */
+  sessionId: string | null;
+}
+
+export type Item = UserItem | AgentItem | NoticeItem | SummaryItem | AsideItem;
 
 export interface Turn {
   startedAt: number;
-  phase: 'waiting' | 'thinking' | 'writing' | 'tool';
-  /** Tool that runs, or a word of the service about what it waits for. */
+  phase: 'waiting' | 'thinking' | 'writing' | 'preparing' | 'tool';
+  /** Tool that runs or is being called, or a word of the service about what it waits for. */
   detail: string | null;
+}
+
+/** An agent that works for this one. */
+export interface Helper {
+  id: string;
+  goal: string;
+  doing: string;
 }
 
 export interface Transcript {
@@ -62,183 +98,106 @@ export interface Transcript {
   /** Number of the last event applied. */
   seq: number;
   items: readonly Item[];
+  /** How far back it goes. `orphans`: results of tools whose calls stand on the page before. */
+  oldest: { rowId: number | null; all: boolean; orphans: ReadonlyMap<string, Message> };
   queued: readonly { id: number; text: string }[];
   turn: Turn | null;
+  /** Since when the conversation is being compressed. */
+  compacting: { startedAt: number; text: string } | null;
+  plan: Plan;
+  helpers: readonly Helper[];
   /** Questions that wait for an answer of the user, oldest first. */
   requests: readonly OpenRequest[];
   info: SessionInfo;
+  /** Rows were replaced: a snapshot has to be fetched. */
+  stale: boolean;
 }
-
-// --- from a snapshot ---
-
-export function fromSnapshot(
-  { session_id, messages, status, inflight, queued, open_requests, info, latest_seq, epoch }: Snapshot,
-  nowMs: number,
-): Transcript {
-  const items = itemsOf(messages);
-  // `waiting` alone says no more than that something is asked here: hidden work may ask in a session at rest.
-  let turn: Turn | null = status === 'working' ? { startedAt: nowMs, phase: 'waiting', detail: null } : null;
-  if (inflight) {
-    const open = inflight.tools.map((tool): ToolUse => ({
-      id: tool.tool_id,
-      name: tool.name,
-      args: tool.args,
-      state: 'running',
-      text: '',
-      durationMs: null,
-    }));
-    const running = new Set(open.map(({ id }) => id));
-    const last = items.at(-1);
-    if (last?.kind === 'agent' && last.tools.some(({ id }) => running.has(id))) {
-      items[items.length - 1] = {
-        ...last,
-        streaming: true,
-        tools: last.tools.map((tool) => (running.has(tool.id) ? { ...tool, state: 'running' } : tool)),
-      };
-    } else if (last?.kind !== 'agent' || last.id !== inflight.message_id) {
-      items.push({
-        kind: 'agent',
-        id: inflight.message_id,
-        text: inflight.text,
-        reasoning: inflight.reasoning,
-        tools: open,
-        streaming: true,
-        end: null,
-      });
-    }
-    const phase = open.length > 0 ? 'tool' : inflight.text ? 'writing' : inflight.reasoning ? 'thinking' : 'waiting';
-    turn = { startedAt: Math.min(nowMs, Date.parse(inflight.started_at) || nowMs), phase, detail: open.at(-1)?.name ?? null };
-  }
-  return { sessionId: session_id, epoch, seq: latest_seq, items, queued, turn, requests: open_requests, info };
-}
-
-function itemsOf(messages: readonly Message[]): Item[] {
-  const items: Item[] = [];
-  const results = new Map(messages.filter(({ role }) => role === 'tool').map((message) => [message.tool_call_id, message]));
-  for (const message of messages) {
-    if (message.role === 'user') items.push({ kind: 'user', id: message.id, text: message.content });
-    else if (message.role === 'system') items.push({ kind: 'notice', id: message.id, text: message.content });
-    else if (message.role === 'assistant') items.push(agentItem(message, results));
-  }
-  return items;
-}
-
-function agentItem(message: Message, results: ReadonlyMap<string | null, Message>): AgentItem {
-  const tools = (message.tool_calls ?? []).map(({ id, name, args }): ToolUse => {
-    const result = results.get(id);
-    return { id, name, args, state: result ? 'done' : 'cut', text: result?.content ?? '', durationMs: null };
-  });
-  const reason = message.finish_reason;
-  const status = reason === 'interrupted' || reason === 'error' ? reason : 'complete';
-  const ended = tools.length === 0 || status !== 'complete';
-  return {
-    kind: 'agent',
-    id: message.id,
-    text: message.content,
-    reasoning: message.reasoning ?? '',
-    tools,
-    streaming: false,
-    end: ended ? { status, failure: null, durationMs: null } : null,
-  };
-}
-
-// --- by events ---
 
 /** The transcript after one event. Events without a number (they could not be stored) are applied as they come. */
 export function applyEvent(before: Transcript, event: EventParams, nowMs: number): Transcript {
   if (event.seq !== null && event.seq <= before.seq) return before;
-  const after = reduce(before, event, nowMs);
+  const reducer = (reducers as Record<string, Reducer | undefined>)[event.type];
+  const after = reducer ? reducer(before, event.payload as never, { nowMs, seq: event.seq ?? nowMs }) : before;
   return event.seq === null ? after : { ...after, seq: event.seq };
 }
 
-function reduce(before: Transcript, { type, payload, seq }: EventParams, nowMs: number): Transcript {
-  const turn = (phase: Turn['phase'], detail: string | null = null): Turn => ({
-    startedAt: before.turn?.startedAt ?? nowMs,
-    phase,
-    detail,
-  });
-  switch (type) {
-    case 'prompt.accepted': {
-      const { message_id, text } = payload as EventPayloads['prompt.accepted'];
-      if (before.items.some(({ kind, id }) => kind === 'user' && id === message_id)) return before;
-      return {
-        ...before,
-        turn: turn(before.turn?.phase ?? 'waiting', before.turn?.detail),
-        items: [...before.items, { kind: 'user', id: message_id, text }],
-      };
-    }
-    case 'message.start': {
-      const { message_id } = payload as EventPayloads['message.start'];
-      const fresh: AgentItem = { kind: 'agent', id: message_id, text: '', reasoning: '', tools: [], streaming: true, end: null };
-      return { ...before, turn: turn('waiting'), items: [...stopped(before.items), fresh] };
-    }
-    case 'message.delta':
-      return {
-        ...before,
-        turn: turn('writing'),
-        items: changeLast(before, (item) => ({ ...item, text: item.text + (payload as EventPayloads['message.delta']).text })),
-      };
-    case 'reasoning.delta':
-      return {
-        ...before,
-        turn: turn('thinking'),
-        items: changeLast(before, (item) => ({ ...item, reasoning: item.reasoning + (payload as EventPayloads['reasoning.delta']).text })),
-      };
-    case 'message.interim': {
-      const { text } = payload as EventPayloads['message.interim'];
-      return { ...before, items: changeLast(before, (item) => ({ ...item, text })) };
-    }
-    case 'tool.start': {
-      const { tool_id, name, args } = payload as EventPayloads['tool.start'];
-      const use: ToolUse = { id: tool_id, name, args, state: 'running', text: '', durationMs: null };
-      return {
-        ...before,
-        turn: turn('tool', name),
-        items: changeLast(before, (item) => ({ ...item, tools: [...item.tools.filter(({ id }) => id !== tool_id), use] })),
-      };
-    }
-    case 'tool.progress': {
-      const { tool_id, preview } = payload as EventPayloads['tool.progress'];
-      return { ...before, items: changeTool(before, tool_id, (tool) => ({ ...tool, text: preview })) };
-    }
-    case 'tool.complete': {
-      const { tool_id, result_text, is_error, duration_s } = payload as EventPayloads['tool.complete'];
-      const items = changeTool(before, tool_id, (tool) => ({
-        ...tool,
-        state: is_error ? 'failed' : 'done',
-        text: result_text,
-        durationMs: duration_s * 1_000,
-      }));
-      return { ...before, turn: turn('waiting'), items };
-    }
-    case 'message.complete':
-      return { ...before, turn: null, items: completed(before, payload as EventPayloads['message.complete'], seq ?? before.seq) };
-    case 'status.update': {
-      const { kind, text } = payload as EventPayloads['status.update'];
-      // Open questions say that themselves, and the tool that asked goes on under its own name.
-      if (kind === 'waiting') return before;
-      return { ...before, turn: before.turn && { ...before.turn, detail: text } };
-    }
-    case 'queue.updated':
-      return requeued(before, (payload as EventPayloads['queue.updated']).queued);
-    case 'request.cancel': {
-      const { id } = payload as EventPayloads['request.cancel'];
-      return { ...before, requests: before.requests.filter((request) => request.id !== id) };
-    }
-    case 'session_info':
-      return { ...before, info: payload as unknown as SessionInfo };
-    case 'session.title':
-      return { ...before, info: { ...before.info, title: (payload as EventPayloads['session.title']).title } };
-    case 'error':
-    case 'notice':
-      return {
-        ...before,
-        items: [...before.items, { kind: 'notice', id: -(seq ?? nowMs), text: String(payload.message ?? payload.text ?? '') }],
-      };
-    default:
-      return before;
-  }
+interface When {
+  nowMs: number;
+  seq: number;
 }
+type Reducer = (before: Transcript, payload: never, when: When) => Transcript;
+type Reducers = { [T in EventType]?: (before: Transcript, payload: EventPayloads[T], when: When) => Transcript };
+
+const reducers: Reducers = {
+  'prompt.accepted': (before, { message_id, text, attachments }, when) => {
+    const queued = before.queued.filter(({ id }) => id !== message_id);
+    if (before.items.some(({ kind, id }) => kind === 'user' && id === message_id)) return { ...before, queued };
+    const item: UserItem = { kind: 'user', id: message_id, text, attachments: attachments ?? [] };
+    return { ...before, queued, turn: turnAt(before, when), items: [...before.items, item] };
+  },
+  'message.start': (before, { message_id }, when) => {
+    const fresh: AgentItem = { kind: 'agent', id: message_id, text: '', reasoning: '', tools: [], streaming: true, end: null };
+    return { ...before, turn: inPhase(before, when, 'waiting'), items: [...stopped(before.items), fresh] };
+  },
+  'message.delta': (before, { text }, when) => ({
+    ...before,
+    turn: inPhase(before, when, 'writing'),
+    items: changeLast(before, (item) => ({ ...item, text: item.text + text })),
+  }),
+  'reasoning.delta': (before, { text }, when) => ({
+    ...before,
+    turn: inPhase(before, when, 'thinking'),
+    items: changeLast(before, (item) => ({ ...item, reasoning: item.reasoning + text })),
+  }),
+  'message.interim': (before, { text }) => ({ ...before, items: changeLast(before, (item) => ({ ...item, text })) }),
+  'message.complete': (before, payload, when) => ({ ...before, turn: null, helpers: [], items: completed(before, payload, when.seq) }),
+  'tool.generating': (before, { name }, when) => ({ ...before, turn: inPhase(before, when, 'preparing', name) }),
+  'tool.start': (before, { tool_id, name, args }, when) => {
+    const use: ToolUse = { id: tool_id, name, args, state: 'running', text: '', durationMs: null, startedAt: when.nowMs };
+    const items = changeLast(before, (item) => ({ ...item, tools: [...item.tools.filter(({ id }) => id !== tool_id), use] }));
+    return { ...before, turn: inPhase(before, when, 'tool', name), items };
+  },
+  'tool.progress': (before, { tool_id, preview }) => ({
+    ...before,
+    items: changeTool(before, tool_id, (tool) => ({ ...tool, text: preview })),
+  }),
+  'tool.complete': (before, { tool_id, result_text, is_error, duration_s }, when) => {
+    const state = is_error ? 'failed' : 'done';
+    const items = changeTool(before, tool_id, (tool) => ({ ...tool, state, text: result_text, durationMs: duration_s * 1_000 }));
+    return { ...before, turn: inPhase(before, when, 'waiting'), items };
+  },
+  'todo.updated': (before, plan) => ({ ...before, plan }),
+  'status.update': status,
+  'queue.updated': (before, { queued }) => ({ ...before, queued }),
+  'request.cancel': (before, { id }) => ({ ...before, requests: before.requests.filter((request) => request.id !== id) }),
+  session_info: (before, info) => ({ ...before, info }),
+  'session.title': (before, { title }) => ({ ...before, info: { ...before.info, title } }),
+  'session.usage': (before, { usage }) => ({ ...before, info: { ...before.info, usage } }),
+  'session.changed': (before) => ({ ...before, stale: true }),
+  'btw.complete': (before, { task_id, question, text, error }, { seq }) =>
+    added(before, { kind: 'aside', id: -seq, taskId: task_id, question, text: error ?? text, failed: error !== null, sessionId: null }),
+  'background.complete': (before, { task_id, session_id, text, status: outcome }, { seq }) =>
+    added(before, {
+      kind: 'aside',
+      id: -seq,
+      taskId: task_id,
+      question: '',
+      text,
+      failed: outcome !== 'complete',
+      sessionId: session_id,
+    }),
+  'subagent.start': (before, { subagent_id, goal }) => ({
+    ...before,
+    helpers: [...before.helpers.filter(({ id }) => id !== subagent_id), { id: subagent_id, goal, doing: '' }],
+  }),
+  'subagent.progress': (before, { subagent_id, text, tool_name }) => ({
+    ...before,
+    helpers: before.helpers.map((helper) => (helper.id === subagent_id ? { ...helper, doing: tool_name ?? text } : helper)),
+  }),
+  'subagent.complete': (before, { subagent_id }) => ({ ...before, helpers: before.helpers.filter(({ id }) => id !== subagent_id) }),
+  error: (before, { message }, { seq }) => added(before, { kind: 'notice', id: -seq, text: message, level: 'error' }),
+  notice: (before, { text, level }, { seq }) => added(before, { kind: 'notice', id: -seq, text, level: level ?? 'info' }),
+};
 
 /** The transcript with a question that has just been asked, or is known in more detail. */
 export function withRequest(before: Transcript, request: OpenRequest): Transcript {
@@ -246,26 +205,42 @@ export function withRequest(before: Transcript, request: OpenRequest): Transcrip
   return { ...before, requests: [...others, request].toSorted((a, b) => (a.asked_at < b.asked_at ? -1 : 1)) };
 }
 
+// --- phases ---
+
+const inPhase = (before: Transcript, { nowMs }: When, phase: Turn['phase'], detail: string | null = null): Turn => ({
+  startedAt: before.turn?.startedAt ?? nowMs,
+  phase,
+  detail,
+});
+
+const turnAt = (before: Transcript, { nowMs }: When): Turn => before.turn ?? { startedAt: nowMs, phase: 'waiting', detail: null };
+
+function status(before: Transcript, { kind, text, phase }: EventPayloads['status.update'], { nowMs, seq }: When): Transcript {
+  // Open questions say that themselves, and the tool that asked goes on under its own name.
+  if (kind === 'waiting') return before;
+  if (kind !== 'compacting') return { ...before, turn: before.turn && { ...before.turn, detail: text } };
+  if (phase === 'start') return { ...before, compacting: { startedAt: nowMs, text } };
+  const over: Transcript = { ...before, compacting: null };
+  return text ? added(over, { kind: 'notice', id: -seq, text, level: 'info' }) : over;
+}
+
+// --- items ---
+
+const added = (before: Transcript, item: Item): Transcript => ({ ...before, items: [...before.items, item] });
+
 function completed(
   before: Transcript,
-  { message_id, text, status, error, duration_ms }: EventPayloads['message.complete'],
+  { message_id, text, status: outcome, error, duration_ms, usage }: EventPayloads['message.complete'],
   seq: number,
 ): Item[] {
   const items = stopped(before.items);
-  const end: AgentItem['end'] = { status, failure: error, durationMs: duration_ms };
+  const end: AgentItem['end'] = { status: outcome, failure: error, durationMs: duration_ms, usage };
   const at = items.findLastIndex(({ kind, id }) => kind === 'agent' && id === message_id);
   const found = items[at];
   if (found?.kind !== 'agent')
     return [...items, { kind: 'agent', id: message_id ?? -seq, text, reasoning: '', tools: [], streaming: false, end }];
   items[at] = { ...found, text: text || found.text, end };
   return items;
-}
-
-/** A prompt that leaves the queue starts its turn: it now stands at the end. */
-function requeued(before: Transcript, queued: Transcript['queued']): Transcript {
-  const left = before.queued.filter(({ id }) => !queued.some((prompt) => prompt.id === id));
-  const items = before.items.filter(({ kind, id }) => kind !== 'user' || !left.some((prompt) => prompt.id === id));
-  return { ...before, queued, items: [...items, ...left.map(({ id, text }): UserItem => ({ kind: 'user', id, text }))] };
 }
 
 /** Nothing streams any more: what still seemed to run was cut. */

@@ -1,0 +1,50 @@
+/** Frames of a scripted scroll, counted in a trace of Chromium: what was really put on the screen, not what was asked for. */
+import type { Page } from 'playwright-core';
+
+export interface Frames {
+  perSecond: number;
+  /** Between one frame and the next. */
+  p95Ms: number;
+  longest: number;
+}
+
+interface TraceEvent {
+  name: string;
+  /** Microseconds. */
+  ts: number;
+}
+
+/** Scrolls the element that `box` evaluates to by `perFrame` pixels with each frame the page is given. */
+export async function scrolled(page: Page, box: string, { pixels, perFrame }: { pixels: number; perFrame: number }): Promise<Frames> {
+  const cdp = await page.context().newCDPSession(page);
+  const events: TraceEvent[] = [];
+  cdp.on('Tracing.dataCollected', ({ value }) => void events.push(...(value as unknown as TraceEvent[])));
+  const collected = new Promise<void>((resolve) => void cdp.once('Tracing.tracingComplete', () => resolve()));
+  const categories = ['disabled-by-default-devtools.timeline.frame', 'devtools.timeline.frame', 'devtools.timeline'];
+  await cdp.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: categories } });
+  await page.evaluate(`new Promise((done) => {
+    const box = ${box};
+    const step = Math.sign(${pixels}) * ${perFrame};
+    let left = Math.ceil(Math.abs(${pixels}) / ${perFrame});
+    const next = () => {
+      box.scrollTop += step;
+      left -= 1;
+      if (left > 0) requestAnimationFrame(next);
+      else requestAnimationFrame(() => done());
+    };
+    requestAnimationFrame(next);
+  })`);
+  await cdp.send('Tracing.end');
+  await collected;
+  await cdp.detach();
+  const drawn = events.filter(({ name }) => name === 'DrawFrame').map(({ ts }) => ts / 1_000);
+  return framesOf(drawn.toSorted((a, b) => a - b));
+}
+
+function framesOf(drawnMs: readonly number[]): Frames {
+  const between = drawnMs.slice(1).map((at, index) => at - drawnMs[index]!);
+  if (between.length === 0) throw new Error('the trace has no frames');
+  const sorted = between.toSorted((a, b) => a - b);
+  const seconds = (drawnMs.at(-1)! - drawnMs[0]!) / 1_000;
+  return { perSecond: between.length / seconds, p95Ms: sorted[Math.floor(sorted.length * 0.95)]!, longest: sorted.at(-1)! };
+}

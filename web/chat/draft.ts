@@ -1,0 +1,13 @@
+/** What is being written, kept by this tab: it survives going to another place and a reload. */
+import { useState } from 'react';
+
+export function useDraft(key: string): [string, (text: string) => void] {
+  const name = `agent.draft.${key}`;
+  const [text, setText] = useState(() => sessionStorage.getItem(name) ?? '');
+  const set = (next: string) => {
+    setText(next);
+    if (next === '') sessionStorage.removeItem(name);
+    else sessionStorage.setItem(name, next);
+  };
+  return [text, set];
+}
