@@ -3,7 +3,7 @@
  * that the next supervisor can prove which processes are its predecessor's (house, "Workers outlive the
  * supervisor"), and which slots are to stay down. Lessons 23, 24, 27.
  */
-import { z } from 'zod';
+import { z } from '../base/lazyZod.ts';
 import { readJson, writeJsonAtomic } from '../state/atomicFile.ts';
 import { bootId, groupAlive, isSameProcess, startTimeOf } from '../state/processIdentity.ts';
 import type { IncarnationRecord } from './incarnation.ts';
