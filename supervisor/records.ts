@@ -48,8 +48,10 @@ export function findProcesses(path: string): FoundProcesses {
   let records: IncarnationRecord[] = [];
   let stopped: string[] = [];
   try {
-    const parsed = RecordFile.safeParse(readJson(path));
-    if (parsed.success) {
+    const written = readJson(path);
+    // Usually the service was stopped in good order, and there is nothing to check.
+    const parsed = written === undefined ? undefined : RecordFile.safeParse(written);
+    if (parsed?.success) {
       records = parsed.data.slots;
       if (parsed.data.boot_id === bootId()) stopped = parsed.data.stopped ?? [];
     }
