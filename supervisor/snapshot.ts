@@ -102,7 +102,7 @@ export function createSnapshotWriter(
   path: string,
   compose: () => Status,
   onFailure: (thrown: unknown) => void,
-): { soon(): void; now(): void } & Disposable {
+): { soon(afterMs?: number): void; now(): void } & Disposable {
   let closed = false;
   let scheduled: NodeJS.Timeout | undefined;
   const now = () => {
@@ -117,8 +117,8 @@ export function createSnapshotWriter(
   };
   return {
     now,
-    soon() {
-      if (!closed) scheduled ??= setTimeout(now, limits.supervisor.writeAfterMs);
+    soon(afterMs = limits.supervisor.writeAfterMs) {
+      if (!closed) scheduled ??= setTimeout(now, afterMs);
     },
     [Symbol.dispose]() {
       closed = true;

@@ -125,6 +125,7 @@ export class Supervisor {
   #listeners: Listeners;
   #endedAnswer = deferred<void>();
   #down: Promise<Receipt[]> | undefined;
+  #writeAfterMs: number = limits.supervisor.writeAfterMs;
   #only: Set<string> | undefined;
 
   constructor(options: SupervisorOptions, token: string, lock: HeldLock) {
@@ -440,7 +441,7 @@ export class Supervisor {
     if (!runner.incarnation) this.upkeep.forget(runner.spec.slot);
     this.#gatewayRecords.get(runner.spec.slot)?.observe(runner);
     this.#changes.happened();
-    this.#snapshot.soon();
+    this.#snapshot.soon(this.#writeAfterMs);
   }
 
   /** Once per turn of the loop. What was started and is not on record yet when this process is killed is found by its mark. */
@@ -470,6 +471,7 @@ export class Supervisor {
 
   async #goDown(actor: string, drain: boolean): Promise<Receipt[]> {
     this.log.info('going down', { actor, drain });
+    this.#writeAfterMs = limits.supervisor.downWriteAfterMs;
     const tiers = [...new Set([...this.slots.values()].map((runner) => runner.spec.tier))].toSorted((a, b) => b - a);
     const receipts: Receipt[] = [];
     for (const tier of tiers) {
