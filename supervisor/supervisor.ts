@@ -125,7 +125,6 @@ export class Supervisor {
   #listeners: Listeners;
   #endedAnswer = deferred<void>();
   #down: Promise<Receipt[]> | undefined;
-  #writeAfterMs: number = limits.supervisor.writeAfterMs;
   #only: Set<string> | undefined;
 
   constructor(options: SupervisorOptions, token: string, lock: HeldLock) {
@@ -441,7 +440,7 @@ export class Supervisor {
     if (!runner.incarnation) this.upkeep.forget(runner.spec.slot);
     this.#gatewayRecords.get(runner.spec.slot)?.observe(runner);
     this.#changes.happened();
-    this.#snapshot.soon(this.#writeAfterMs);
+    this.#snapshot.soon();
   }
 
   /** Once per turn of the loop. What was started and is not on record yet when this process is killed is found by its mark. */
@@ -471,7 +470,7 @@ export class Supervisor {
 
   async #goDown(actor: string, drain: boolean): Promise<Receipt[]> {
     this.log.info('going down', { actor, drain });
-    this.#writeAfterMs = limits.supervisor.downWriteAfterMs;
+    this.#snapshot.slow();
     const tiers = [...new Set([...this.slots.values()].map((runner) => runner.spec.tier))].toSorted((a, b) => b - a);
     const receipts: Receipt[] = [];
     for (const tier of tiers) {
@@ -492,6 +491,7 @@ export class Supervisor {
     // What was stopped by hand is stopped until the next start of the service.
     rmSync(this.home.run.slots, { force: true });
     this.log.info('ended');
+    this.upkeep[Symbol.dispose]();
     await this.#life.disposeAsync();
     await this.#server?.[Symbol.asyncDispose]();
     this.#lock[Symbol.dispose]();
