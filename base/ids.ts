@@ -29,4 +29,4 @@ export function sortableId(prefix: string, nowMs: number = Date.now()): string {
 }
 
 /** First `n` hexadecimal characters of the SHA-256 of `text`. */
-export const digest = (text: string | Uint8Array, n = 64): string => crypto().createHash('sha256').update(text).digest('hex').slice(0, n);
+export const digest = (text: string | Uint8Array, n = 64): string => crypto().hash('sha256', text, 'hex').slice(0, n);

@@ -3,7 +3,7 @@
  * one file, one per home. Reading never fails a boot; a corrupt file is kept aside and named.
  */
 import { renameSync } from 'node:fs';
-import { z } from 'zod';
+import { z } from '../base/lazyZod.ts';
 import { messageOf } from '../base/errors.ts';
 import { readJson, writeJsonAtomic } from './atomicFile.ts';
 

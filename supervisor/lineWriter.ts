@@ -105,11 +105,13 @@ export class LineWriter {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#newHead();
-    this.#endRepeats();
+    if (this.#repeats > 0 || this.#flood) {
+      this.#newHead();
+      this.#endRepeats();
+      this.#reportFlood();
+      this.#writeOut();
+    }
     this.#last = undefined;
-    this.#reportFlood();
-    this.#writeOut();
   }
 
   // --- lines ---

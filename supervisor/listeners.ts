@@ -3,7 +3,7 @@
  * here; a worker inherits the descriptor and listens. While it is replaced, or after it was killed, new
  * connections wait in the kernel instead of being refused.
  */
-import * as net from 'node:net';
+import net from 'node:net';
 import type { Logger } from '../base/log.ts';
 import type { ListenerSpec, SlotSpec } from './spec.ts';
 

@@ -3,7 +3,7 @@
  * that the next supervisor can prove which processes are its predecessor's (house, "Workers outlive the
  * supervisor"), and which slots are to stay down. Lessons 23, 24, 27.
  */
-import { z } from 'zod';
+import { z } from '../base/lazyZod.ts';
 import { readJson, writeJsonAtomic } from '../state/atomicFile.ts';
 import { bootId, groupAlive, isSameProcess, startTimeOf } from '../state/processIdentity.ts';
 import type { IncarnationRecord } from './incarnation.ts';
@@ -48,8 +48,10 @@ export function findProcesses(path: string): FoundProcesses {
   let records: IncarnationRecord[] = [];
   let stopped: string[] = [];
   try {
-    const parsed = RecordFile.safeParse(readJson(path));
-    if (parsed.success) {
+    const written = readJson(path);
+    // Usually the service was stopped in good order, and there is nothing to check.
+    const parsed = written === undefined ? undefined : RecordFile.safeParse(written);
+    if (parsed?.success) {
       records = parsed.data.slots;
       if (parsed.data.boot_id === bootId()) stopped = parsed.data.stopped ?? [];
     }

@@ -8,7 +8,7 @@ import type { ResourceSample } from '../ipc/contracts/supervisor.ts';
 import { readPoints, sampleOf, writePoint, type Point } from './history.ts';
 import { judgeMemory, leakBytesPerHour, type MemoryVerdict } from './memory.ts';
 import type { Sample } from './snapshot.ts';
-import { readUsage, type Usage } from './usage.ts';
+import { UsageReader, type Usage } from './usage.ts';
 
 /** A running process of a slot. */
 export interface Running {
@@ -46,20 +46,25 @@ const RECENT_MAX = recentMs / sampleMs;
 const SAMPLES_A_POINT = historyPointMs / sampleMs;
 const LEAK_POINTS_MAX = leakMs / historyPointMs;
 
-export class ResourceBook {
+export class ResourceBook implements Disposable {
   readonly #dir: string;
   readonly #now: () => number;
+  readonly #reader = new UsageReader();
   readonly #read: NonNullable<ResourceBookOptions['read']>;
   readonly #onFailure: (thrown: unknown) => void;
   readonly #tracks = new Map<string, Track>();
   #sampledAtMs = -Infinity;
   #began = 0;
 
-  constructor({ dir, now = Date.now, read = readUsage, onFailure = () => {} }: ResourceBookOptions) {
+  constructor({ dir, now = Date.now, read, onFailure = () => {} }: ResourceBookOptions) {
     this.#dir = dir;
     this.#now = now;
-    this.#read = read;
+    this.#read = read ?? ((pids) => this.#reader.read(pids));
     this.#onFailure = onFailure;
+  }
+
+  [Symbol.dispose](): void {
+    this.#reader[Symbol.dispose]();
   }
 
   /** Called at every heartbeat; answers samples of all that run when it is time for them. `pulseMs` is monotonic. */

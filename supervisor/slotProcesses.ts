@@ -50,7 +50,9 @@ export class SlotProcesses {
   #former: { incarnation: Incarnation; gone: Promise<void> } | undefined;
   /** A successor that is not wanted any more, being killed. */
   #dropping: Promise<void> | undefined;
-  #life = new AbortController();
+  #isReleased = false;
+  /** Calls off the looks from outside; most slots have none. */
+  #looks: AbortController | undefined;
 
   constructor(host: ProcessHost) {
     this.#host = host;
@@ -66,7 +68,8 @@ export class SlotProcesses {
 
   /** Lets go without touching a process: the next supervisor takes it over. */
   release(): void {
-    this.#life.abort();
+    this.#isReleased = true;
+    this.#looks?.abort();
     this.#output?.[Symbol.dispose]();
   }
 
@@ -214,11 +217,11 @@ export class SlotProcesses {
   #look(incarnation: Incarnation, readiness: Exclude<SlotSpec['readiness'], 'attach'>): void {
     const serves = () => this.serving === incarnation && incarnation.pid > 0 && this.#host.serves(incarnation);
     // Nothing to look at, nothing to call off: three objects of the event kind fewer for each of 200.
-    if (readiness === 'none') return queueMicrotask(() => !this.#life.signal.aborted && serves());
+    if (readiness === 'none') return queueMicrotask(() => !this.#isReleased && serves());
     const over = new AbortController();
     const end = () => over.abort();
     incarnation.exited.then(end, end);
-    const signal = AbortSignal.any([over.signal, this.#life.signal]);
+    const signal = AbortSignal.any([over.signal, (this.#looks ??= new AbortController()).signal]);
     untilReady(readiness, this.#open(), Date.parse(incarnation.record.spawned_at), signal).then(serves, () => {});
   }
 

@@ -96,14 +96,16 @@ function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems
 
 /**
  * Writes a moment after a change, once for all changes until then: a process that was just started gets the
- * processor first, and 200 slots that stop at once are not 200 files. A full disk costs the snapshot, not the service.
+ * processor first, and 200 slots that stop at once are not 200 files; `slow` makes that moment longer, on the way down.
+ * A full disk costs the snapshot, not the service.
  */
 export function createSnapshotWriter(
   path: string,
   compose: () => Status,
   onFailure: (thrown: unknown) => void,
-): { soon(): void; now(): void } & Disposable {
+): { soon(): void; now(): void; slow(): void } & Disposable {
   let closed = false;
+  let afterMs: number = limits.supervisor.writeAfterMs;
   let scheduled: NodeJS.Timeout | undefined;
   const now = () => {
     clearTimeout(scheduled);
@@ -118,7 +120,10 @@ export function createSnapshotWriter(
   return {
     now,
     soon() {
-      if (!closed) scheduled ??= setTimeout(now, limits.supervisor.writeAfterMs);
+      if (!closed) scheduled ??= setTimeout(now, afterMs);
+    },
+    slow() {
+      afterMs = limits.supervisor.downWriteAfterMs;
     },
     [Symbol.dispose]() {
       closed = true;

@@ -470,6 +470,7 @@ export class Supervisor {
 
   async #goDown(actor: string, drain: boolean): Promise<Receipt[]> {
     this.log.info('going down', { actor, drain });
+    this.#snapshot.slow();
     const tiers = [...new Set([...this.slots.values()].map((runner) => runner.spec.tier))].toSorted((a, b) => b - a);
     const receipts: Receipt[] = [];
     for (const tier of tiers) {
@@ -490,6 +491,7 @@ export class Supervisor {
     // What was stopped by hand is stopped until the next start of the service.
     rmSync(this.home.run.slots, { force: true });
     this.log.info('ended');
+    this.upkeep[Symbol.dispose]();
     await this.#life.disposeAsync();
     await this.#server?.[Symbol.asyncDispose]();
     this.#lock[Symbol.dispose]();

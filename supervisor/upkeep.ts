@@ -25,7 +25,7 @@ export interface UpkeepHost {
   sampled: () => void;
 }
 
-export class Upkeep {
+export class Upkeep implements Disposable {
   readonly resources: ResourceBook;
   readonly #host: UpkeepHost;
   #samples = new Map<string, Sample>();
@@ -37,6 +37,10 @@ export class Upkeep {
       dir: join(host.home.run.dir, 'history'),
       onFailure: (thrown) => host.log.error('the resource history was not written', errorFields(thrown)),
     });
+  }
+
+  [Symbol.dispose](): void {
+    this.resources[Symbol.dispose]();
   }
 
   sample(slot: string): Sample | undefined {

@@ -1,5 +1,5 @@
 /** What every process of the house says and answers: the hello, and the worker methods of contract §5. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { method } from '../method.ts';
 

@@ -1,5 +1,5 @@
 /** What the supervisor answers on `run/supervisor.sock`, and the shapes of status and receipts (contract §4). */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { method, notice } from '../method.ts';
 

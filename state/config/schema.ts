@@ -2,8 +2,8 @@
  * What config.yaml may say (contract §12, interface spec "Configuration keys shown"). One schema gives
  * the types, the checks and the list of known keys. Objects are loose: unknown keys are kept.
  */
-import { z } from 'zod';
 import { levels } from '../../base/closedWords.ts';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 
 const Port = z.number().int().min(0).max(65_535);

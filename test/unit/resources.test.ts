@@ -1,4 +1,5 @@
 /** Samples, history and verdicts about memory; the budget of the logs. */
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,7 @@ import { readPoints, writePoint } from '../../supervisor/history.ts';
 import { keepBudget } from '../../supervisor/logBudget.ts';
 import { judgeMemory, leakBytesPerHour } from '../../supervisor/memory.ts';
 import { ResourceBook } from '../../supervisor/resources.ts';
-import { readUsage, type Usage } from '../../supervisor/usage.ts';
+import { UsageReader, type Usage } from '../../supervisor/usage.ts';
 
 const MB = 1e6;
 const startMs = Date.parse('2026-03-01T00:00:00Z');
@@ -134,13 +135,25 @@ t.test('lesson 30: the verdict is on resident memory of the running incarnation;
 t.test('the usage of real processes: memory, CPU time and descriptors; one that is gone is left out', async (t) => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' });
   t.teardown(() => child.kill('SIGKILL'));
-  const usage = await readUsage([process.pid, child.pid!, 2 ** 22 + 1]);
+  using reader = new UsageReader();
+  const usage = await reader.read([process.pid, child.pid!, 2 ** 22 + 1]);
   t.equal(usage.size, 2);
   const own = usage.get(process.pid)!;
   t.ok(Math.abs(own.rssBytes / process.memoryUsage.rss() - 1) < 0.3, `${own.rssBytes} of ${process.memoryUsage.rss()}`);
   const { user, system } = process.cpuUsage();
   t.ok(Math.abs(own.cpuMs - (user + system) / 1_000) < 200, `${own.cpuMs} ms`);
-  if (process.platform === 'linux') t.equal(own.fds, readdirSync('/proc/self/fd').length - 1);
+  if (process.platform !== 'linux') return;
+  const openNow = () => readdirSync('/proc/self/fd').length - 1;
+  // The reader opens its file of this process before it counts, and that of the child after it.
+  t.equal(own.fds, openNow() - 1);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const held = openNow();
+  t.same([...(await reader.read([process.pid, child.pid!])).keys()], [process.pid], 'its open file does not keep it alive');
+  t.equal(openNow(), held - 1, 'nor is the file kept');
+  t.equal((await reader.read([process.pid])).get(process.pid)!.fds, openNow());
+  reader[Symbol.dispose]();
+  t.equal(openNow(), held - 2);
 });
 
 t.test('lesson 19: logs and crash files stay within one budget; the oldest rotated ones go, the current ones never', async (t) => {
