@@ -39,7 +39,7 @@ export async function warmUp(adapter: Adapter, settings: EndpointSettings): Prom
   };
   try {
     const prompt: Prompt = [{ role: 'user', content: [{ type: 'text', text: '' }] }];
-    const { stream } = await adapter.languageModel({ settings, apiKey: 'none', fetch: nothing }).doStream({ prompt });
+    const { stream } = await adapter.languageModel({ settings, apiKey: 'none', fetch: nothing, rehearsal: true }).doStream({ prompt });
     for await (const _part of stream);
   } catch {
     // An answer of nothing is refused by some; by then everything was loaded.
