@@ -54,7 +54,11 @@ async function allMessages(packaged: OpenAICompatibleChatLanguageModel, options:
 /** In the shape of the packages, which failure.ts knows. */
 async function refusal({ status, headers, body }: Answered): Promise<Error> {
   const responseBody = await beginningOf(body);
-  return Object.assign(new Error(wordsOf(responseBody) ?? STATUS_CODES[status] ?? ''), { statusCode: status, responseHeaders: headers, responseBody });
+  return Object.assign(new Error(wordsOf(responseBody) ?? STATUS_CODES[status] ?? ''), {
+    statusCode: status,
+    responseHeaders: headers,
+    responseBody,
+  });
 }
 
 async function beginningOf(body: Answered['body']): Promise<string> {

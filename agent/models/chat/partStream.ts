@@ -4,19 +4,17 @@ import { createParser } from 'eventsource-parser';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import type { StreamPart } from '../endpoint.ts';
+import { Feed } from '../feed.ts';
 import { ChatParts } from './parts.ts';
 import { networkError } from './post.ts';
 
 /** Errors while it is read: as readChunk, of the network, PROVIDER_FAILED for a frame without end. */
 export function partsOf(body: Readable, metadataKey: string): AsyncIterable<StreamPart> {
-  const waiting: StreamPart[] = [];
-  let taker: PromiseWithResolvers<IteratorResult<StreamPart>> | undefined;
-  let end: { thrown?: unknown } | undefined;
-  const parts = new ChatParts(metadataKey, (part) => {
-    if (!taker) return void waiting.push(part);
-    taker.resolve({ value: part, done: false });
-    taker = undefined;
+  const feed = new Feed<StreamPart>({
+    onLeft: () => body.destroy(),
+    onEmpty: () => void (body.isPaused() && body.resume()),
   });
+  const parts = new ChatParts(metadataKey, (part) => feed.push(part));
   const events = createParser({
     onEvent: ({ data }) => parts.read(data),
     onError: (error) => {
@@ -25,52 +23,25 @@ export function partsOf(body: Readable, metadataKey: string): AsyncIterable<Stre
     },
     maxBufferSize: limits.models.streamFrameMaxChars,
   });
-  const finish = (how: { thrown?: unknown }) => {
-    if (end) return;
-    end = how;
-    // Read to its end, its connection serves the next request.
-    if (!body.readableEnded) body.destroy();
-    if (!taker) return;
-    if ('thrown' in how) taker.reject(how.thrown);
-    else taker.resolve({ value: undefined, done: true });
-    taker = undefined;
-  };
   const guarded = (work: () => void) => {
-    if (end) return;
+    if (feed.ended) return;
     try {
       work();
     } catch (thrown) {
-      finish({ thrown });
+      feed.fail(thrown);
+      body.destroy();
     }
   };
   body.setEncoding('utf8');
   body.on('data', (text: string) => {
     guarded(() => events.feed(text));
-    if (waiting.length >= limits.models.streamPartsMax) body.pause();
+    if (feed.length >= limits.models.streamPartsMax) body.pause();
   });
   body.on('end', () => {
     guarded(() => parts.end());
-    finish({});
+    feed.end();
   });
-  body.on('error', (cause) => finish({ thrown: networkError(cause) }));
-  body.on('close', () => finish({ thrown: networkError(new Error('it was closed')) }));
-  const next = (): Promise<IteratorResult<StreamPart>> => {
-    const value = waiting.shift();
-    if (value) {
-      if (waiting.length === 0 && body.isPaused()) body.resume();
-      return Promise.resolve({ value, done: false });
-    }
-    if (end) return 'thrown' in end ? Promise.reject(end.thrown) : Promise.resolve({ value: undefined, done: true });
-    taker = Promise.withResolvers();
-    return taker.promise;
-  };
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next,
-      return: () => {
-        finish({});
-        return Promise.resolve({ value: undefined, done: true });
-      },
-    }),
-  };
+  body.on('error', (cause) => feed.fail(networkError(cause)));
+  body.on('close', () => feed.fail(networkError(new Error('it was closed'))));
+  return feed;
 }
