@@ -35,13 +35,23 @@ export function chatModel(name: string, { settings, apiKey, rehearsal = false }:
 const written = new WeakMap<Prompt[number], string>();
 
 async function bodyOf(packaged: OpenAICompatibleChatLanguageModel, options: CallOptions): Promise<string> {
-  const fresh = options.prompt.filter((message) => !written.has(message));
+  const fresh: Prompt = [];
+  const texts = options.prompt.map((message) => {
+    const text = written.get(message);
+    if (text === undefined) fresh.push(message);
+    return text;
+  });
   const { body } = await packaged.prepareRequest({ ...options, prompt: fresh });
   const { messages, ...rest } = { ...body, stream: true, stream_options: { include_usage: true } } as Record<string, unknown>;
   const told = messages as unknown[];
   if (told.length !== fresh.length) return JSON.stringify({ ...rest, messages: await allMessages(packaged, options) });
-  fresh.forEach((message, index) => written.set(message, JSON.stringify(told[index])));
-  return `${JSON.stringify(rest).slice(0, -1)},"messages":[${options.prompt.map((message) => written.get(message)!).join(',')}]}`;
+  let next = 0;
+  for (const [index, text] of texts.entries()) {
+    if (text !== undefined) continue;
+    texts[index] = JSON.stringify(told[next++]);
+    written.set(options.prompt[index]!, texts[index]);
+  }
+  return `${JSON.stringify(rest).slice(0, -1)},"messages":[${texts.join(',')}]}`;
 }
 
 /** A message that became several, or none: then nothing is kept. */
