@@ -1,6 +1,6 @@
 /**
  * Values that come by themselves, for one taker who waits for them. By hand and not by generators: a token passes here,
- * and each generator on its way costs three turns of the microtask queue (docs/adr/0026).
+ * and each generator on its way costs three turns of the microtask queue (docs/adr/0028).
  */
 
 export interface FeedHooks {

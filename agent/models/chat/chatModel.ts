@@ -1,6 +1,6 @@
 /**
  * A language model behind the chat API of OpenAI, as compatible servers speak it: the provider's package builds the
- * request, this folder sends it and reads the stream. Owns no retry and no time limit (docs/adr/0026).
+ * request, this folder sends it and reads the stream. Owns no retry and no time limit (docs/adr/0028).
  */
 import { STATUS_CODES } from 'node:http';
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible';

@@ -1,6 +1,6 @@
 /**
  * One frame of an OpenAI chat stream, checked by hand: a schema over each token is a third of what the token costs
- * (docs/adr/0026). Checks what is read here and nothing else; an error that the provider put into the stream is thrown.
+ * (docs/adr/0028). Checks what is read here and nothing else; an error that the provider put into the stream is thrown.
  */
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';

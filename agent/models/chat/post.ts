@@ -1,6 +1,6 @@
 /**
  * One POST and the bytes of its answer, over Node's own client: `fetch` puts each piece of an answer through web
- * streams (docs/adr/0026). Connections are kept by Node's agent. Redirects are left to `fetch`.
+ * streams (docs/adr/0028). Connections are kept by Node's agent. Redirects are left to `fetch`.
  */
 import { request as plainRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Readable } from 'node:stream';
