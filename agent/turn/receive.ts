@@ -61,7 +61,7 @@ function untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncIt
   let leave: (reason: unknown) => void = () => {};
   const onAbort = () => leave(abortReason(signal));
   signal.addEventListener('abort', onAbort, { once: true });
-  const done = () => {
+  const forget = () => {
     signal.removeEventListener('abort', onAbort);
     iterator.return?.()?.then(undefined, () => {});
   };
@@ -69,17 +69,17 @@ function untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncIt
   const next = () =>
     new Promise<IteratorResult<T>>((resolve, reject) => {
       leave = (reason) => {
-        done();
-        reject(reason as Error);
+        forget();
+        reject(reason);
       };
       iterator.next().then((result) => {
-        if (result.done) done();
+        if (result.done) forget();
         resolve(result);
       }, leave);
       if (signal.aborted) onAbort();
     });
   const stop = (): Promise<IteratorResult<T>> => {
-    done();
+    forget();
     return Promise.resolve({ value: undefined, done: true });
   };
   return { [Symbol.asyncIterator]: () => ({ next, return: stop }) };

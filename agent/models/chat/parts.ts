@@ -28,7 +28,7 @@ export class ChatParts {
   constructor(metadataKey: string, emit: (part: StreamPart) => void) {
     this.#emit = emit;
     this.#tracker = new StreamingToolCallTracker<ToolDelta>(
-      { enqueue: (part) => emit(part as StreamPart) },
+      { enqueue: emit },
       {
         extractMetadata: (delta) => {
           const thoughtSignature = delta.extra_content?.google?.thought_signature;
