@@ -79,6 +79,12 @@ export const engineLimits = {
     cacheMarksMax: 3,
     /** Models of provider packages kept from turn to turn, for one model, its key pool and its fallbacks (about 100 KB each). */
     connectionsMax: 16,
+    /** One frame of a stream: a picture in it has a few MB, a stream without a line's end none. */
+    streamFrameMaxChars: 16 * MiB,
+    /** Parts of a stream that wait to be taken; the connection is not read any further until they are. */
+    streamPartsMax: 1_000,
+    /** Of a refusal's body. */
+    errorBodyMaxChars: 64 * 1_024,
     /** An error's own words, of a provider that answers with a page. */
     errorTextMaxChars: 500,
   },

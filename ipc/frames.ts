@@ -75,23 +75,26 @@ export class FrameDecoder {
 }
 
 /** A frame ready for the socket. Throws FRAME_TOO_LARGE before anything is sent. */
-export function encodeFrame(body: string): Buffer {
+export const encodeFrame = (body: string): Buffer => Buffer.from(frameText(body));
+
+/** The same as text: a socket encodes it without a buffer of ours between. */
+function frameText(body: string): string {
   const sizeBytes = Buffer.byteLength(body);
   if (sizeBytes > limits.ipc.frameMaxBytes) {
     throw new AgentError('FRAME_TOO_LARGE', `a frame of ${sizeBytes} bytes is over the limit of ${limits.ipc.frameMaxBytes}`);
   }
-  return Buffer.from(`Content-Length: ${sizeBytes}\r\n\r\n${body}`);
+  return `Content-Length: ${sizeBytes}\r\n\r\n${body}`;
 }
 
 /** An answer over the limit becomes an error, so that the caller does not wait for it in vain. */
-function frameOf(message: Message): Buffer {
+function frameOf(message: Message): string {
   try {
-    return encodeFrame(JSON.stringify(message));
+    return frameText(JSON.stringify(message));
   } catch (thrown) {
     const { id, result } = message as { id?: unknown; result?: unknown };
     if (!(thrown instanceof AgentError) || result === undefined) throw thrown;
     const { code } = thrown;
-    return encodeFrame(
+    return frameText(
       JSON.stringify({
         jsonrpc: '2.0',
         id,
@@ -152,21 +155,30 @@ export class FrameWriter extends AbstractMessageWriter {
 
   async write(message: Message): Promise<void> {
     try {
-      this.#send(message);
+      this.#send(() => frameOf(message));
     } catch (thrown) {
       if (thrown instanceof AgentError) this.refusal = thrown;
       throw thrown;
     }
   }
 
-  #send(message: Message): void {
+  /** A notification that is JSON already; nobody waits for it, so what cannot be sent is dropped. */
+  push(body: string): void {
+    try {
+      this.#send(() => frameText(body));
+    } catch (thrown) {
+      if (!(thrown instanceof AgentError)) throw thrown;
+    }
+  }
+
+  #send(frame: () => string): void {
     if (this.#socket.destroyed) throw new AgentError('PEER_GONE', 'the connection is closed');
     if (this.#socket.writableLength > limits.ipc.sendQueueMaxBytes) {
       const slow = new AgentError('PEER_GONE', `the peer does not read: ${this.#socket.writableLength} bytes wait for it`);
       this.#socket.destroy(slow);
       throw slow;
     }
-    this.#socket.write(frameOf(message));
+    this.#socket.write(frame());
   }
 
   end(): void {

@@ -158,8 +158,13 @@ export class Link {
 
   /** Sends without an answer; dropped when the peer is gone. */
   notify<P>(notice: Notice<P>, params: P): void {
-    if (!this.#open) return;
-    this.#connection.sendNotification(notice.name, params).catch(() => {});
+    this.notifyJson(notice, JSON.stringify(params));
+  }
+
+  /** The same with parameters that are JSON already, for what many are told. */
+  notifyJson(notice: Notice, params: string): void {
+    // Past vscode-jsonrpc, which takes 20 µs and four promises for a frame that nobody answers (measured).
+    if (this.#open) this.#writer.push(`{"jsonrpc":"2.0","method":"${notice.name}","params":${params}}`);
   }
 
   /** What is sent until `uncork` leaves in one piece. */

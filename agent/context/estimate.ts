@@ -5,6 +5,8 @@ const ASCII_PER_TOKEN = 4;
 const OTHER_PER_TOKEN = 2;
 
 export function textTokens(text: string): number {
+  // Most texts are plain, and told apart without a look at each letter: the system prompt is measured at every turn.
+  if (Buffer.byteLength(text) === text.length) return Math.ceil(text.length / ASCII_PER_TOKEN);
   let ascii = 0;
   let other = 0;
   let wide = 0;

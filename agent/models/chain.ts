@@ -12,12 +12,13 @@ import { CredentialPool, type PoolStrategy } from './credentials.ts';
 import { loadAdapter } from './endpoint.ts';
 import { guessVision, noFacts, type ModelFacts } from './facts.ts';
 import { cutError, failureOf, refusedError, type Failure } from './failure.ts';
+import { fed } from './feed.ts';
 import type { Credential, EndpointSettings } from './kinds.ts';
 import type { AssistantContent } from './prompt.ts';
 import { clampLevel, levelsOf } from './reasoning.ts';
 import { pauseMs } from './retry.ts';
 import { AbandonedRoutes, isWelcome, SWITCH_HEADER, welcome, type WelcomeHosts } from './routes.ts';
-import { streamOnce } from './streaming.ts';
+import { streamOnce, type Try } from './streaming.ts';
 
 export interface ChainParts {
   /** The chosen one first. */
@@ -59,12 +60,17 @@ export async function chainModel(parts: ChainParts): Promise<Model> {
       return chain.seesImages(chain.route);
     },
     effortFor: (level) => clampLevel(level ?? parts.reasoningEffort, levelsOf(chain.route.kind, chain.route.model)),
-    stream: (request) => chain.stream({ ...request, reasoningEffort: request.reasoningEffort ?? parts.reasoningEffort }),
+    stream: (request) =>
+      fed(request.signal, (tell, signal) =>
+        chain.stream({ ...request, signal, reasoningEffort: request.reasoningEffort ?? parts.reasoningEffort }, tell),
+      ),
   };
 }
 
 /** What a provider can be blamed for. Anything else an AgentError says is about us: a store, a lock, a disk (lesson 25). */
 const PROVIDER_CODES: ReadonlySet<ErrorCode> = new Set(['PROVIDER_FAILED', 'PROVIDER_CUT', 'TIMEOUT']);
+
+type Tell = (chunk: ModelChunk) => void;
 
 class Chain {
   readonly #parts: ChainParts;
@@ -96,24 +102,24 @@ class Chain {
     return this.factsOf(settings).vision ?? guessVision(settings.kind, settings.model);
   }
 
-  async *stream(request: ModelRequest): AsyncGenerator<ModelChunk> {
+  async stream(request: ModelRequest, tell: Tell): Promise<void> {
     let failed: { settings: EndpointSettings; failure: Failure }[] = [];
     for (;;) {
       const { route } = this;
       const closed = this.#abandoned.why(route);
-      const failure = closed === undefined ? yield* this.#ask(route, request) : closedRoute(closed);
+      const failure = closed === undefined ? await this.#ask(route, request, tell) : closedRoute(closed);
       if (!failure) return;
       if (failure.trouble === 'overflow') throw refusedError(route, failure);
       failed = [...failed, { settings: route, failure }];
       if (this.#at + 1 >= this.#routes.length) throw exhausted(failed);
       this.#at++;
       this.#key = undefined;
-      yield { type: 'fallback', provider: this.route.provider, model: this.route.model, reason: `${route.provider}: ${failure.says}` };
+      tell({ type: 'fallback', provider: this.route.provider, model: this.route.model, reason: `${route.provider}: ${failure.says}` });
     }
   }
 
   /** One provider with all its keys and tries. Answers what went wrong, or nothing when it answered. */
-  async *#ask(settings: EndpointSettings, request: ModelRequest): AsyncGenerator<ModelChunk, Failure | undefined> {
+  async #ask(settings: EndpointSettings, request: ModelRequest, tell: Tell): Promise<Failure | undefined> {
     const { random } = this.#parts;
     this.#key ??= this.#pick(settings, this.#at + 1 < this.#routes.length);
     if (settings.keys.length > 0 && !this.#key) return closedRoute('all its keys rest after they were refused');
@@ -121,7 +127,7 @@ class Chain {
     let tries = 0;
     let thoughtOnly = 0;
     for (;;) {
-      const outcome = yield* this.#once(settings, request);
+      const outcome = await this.#once(settings, request, tell);
       if (!outcome) return undefined;
       const { failure, received } = outcome;
       if (received === 'answer' || (received === 'thought' && ++thoughtOnly > 1)) throw cutError(settings, failure);
@@ -131,18 +137,18 @@ class Chain {
         this.#key = this.#pick(settings, true);
         if (!this.#key) return failure;
         tries = 0;
-        yield {
+        tell({
           type: 'fallback',
           provider: settings.provider,
           model: settings.model,
           reason: `${from}: ${failure.says}; ${this.#key.env} takes over`,
-        };
+        });
         continue;
       }
       const waitMs = next === 'again' ? pauseMs(tries, failure.askedMs, random) : undefined;
       if (waitMs === undefined) return failure;
       tries++;
-      yield { type: 'retry', attempt: tries, waitMs, reason: `${settings.provider}: ${failure.says}` };
+      tell({ type: 'retry', attempt: tries, waitMs, reason: `${settings.provider}: ${failure.says}` });
       await sleep(waitMs, request.signal);
     }
   }
@@ -178,13 +184,14 @@ class Chain {
   }
 
   /** One try. Answers nothing when it came to its end. */
-  async *#once(
+  async #once(
     settings: EndpointSettings,
     request: ModelRequest,
-  ): AsyncGenerator<ModelChunk, { failure: Failure; received: 'nothing' | 'thought' | 'answer' } | undefined> {
+    tell: Tell,
+  ): Promise<{ failure: Failure; received: 'nothing' | 'thought' | 'answer' } | undefined> {
     let received: 'nothing' | 'thought' | 'answer' = 'nothing';
     try {
-      const chunks = streamOnce({
+      const attempt: Try = {
         adapter: await loadAdapter(settings.kind),
         connections: this.#connections,
         settings,
@@ -194,12 +201,12 @@ class Chain {
         originals: this.#originals,
         price: async () => (await this.#parts.facts?.load(settings))?.price ?? null,
         onHeaders: (headers) => this.#heed(settings, headers),
-      });
-      for await (const chunk of chunks) {
+      };
+      await streamOnce(attempt, (chunk) => {
         if (chunk.type !== 'reasoning') received = 'answer';
         else if (received === 'nothing') received = 'thought';
-        yield chunk;
-      }
+        tell(chunk);
+      });
       return undefined;
     } catch (thrown) {
       if (request.signal.aborted) throw abortReason(request.signal);

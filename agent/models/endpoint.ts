@@ -7,11 +7,19 @@ import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible';
 import type { EndpointSettings, ProviderKind } from './kinds.ts';
 import type { ReasoningLevel } from './reasoning.ts';
 
-export type LanguageModel = ReturnType<OpenAICompatibleProvider['languageModel']>;
-export type CallOptions = Parameters<LanguageModel['doStream']>[0];
+type PackagedModel = ReturnType<OpenAICompatibleProvider['languageModel']>;
+export type CallOptions = Parameters<PackagedModel['doStream']>[0];
 export type ProviderOptions = NonNullable<CallOptions['providerOptions']>;
 export type Prompt = CallOptions['prompt'];
-export type StreamPart = Awaited<ReturnType<LanguageModel['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never;
+export type StreamPart = Awaited<ReturnType<PackagedModel['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never;
+
+/** What is asked of a package's model, and of our own (`chat/`). */
+export interface LanguageModel {
+  doStream(options: CallOptions): PromiseLike<{
+    stream: AsyncIterable<StreamPart>;
+    response?: { headers?: Record<string, string> | undefined } | undefined;
+  }>;
+}
 
 /** What of a request each dialect says in its own way. */
 export interface Asked {
@@ -23,8 +31,10 @@ export interface Asked {
 export interface Connection {
   settings: EndpointSettings;
   apiKey: string | undefined;
-  /** The one way out: every request of the adapter goes through it. */
+  /** The one way out of a package: every request of it goes through this. */
   fetch: typeof fetch;
+  /** Also what `chat/` would send stays here. */
+  rehearsal?: boolean;
 }
 
 export interface Adapter {

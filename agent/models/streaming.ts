@@ -39,15 +39,15 @@ export async function warmUp(adapter: Adapter, settings: EndpointSettings): Prom
   };
   try {
     const prompt: Prompt = [{ role: 'user', content: [{ type: 'text', text: '' }] }];
-    const { stream } = await adapter.languageModel({ settings, apiKey: 'none', fetch: nothing }).doStream({ prompt });
+    const { stream } = await adapter.languageModel({ settings, apiKey: 'none', fetch: nothing, rehearsal: true }).doStream({ prompt });
     for await (const _part of stream);
   } catch {
     // An answer of nothing is refused by some; by then everything was loaded.
   }
 }
 
-/** Throws what the provider or the network did wrong; a stream without a proper end throws too. */
-export async function* streamOnce(attempt: Try): AsyncGenerator<ModelChunk> {
+/** Tells the chunks as they come. Throws what the provider or the network did wrong; a stream without a proper end throws too. */
+export async function streamOnce(attempt: Try, tell: (chunk: ModelChunk) => void): Promise<void> {
   const { request } = attempt;
   const watchdog = createWatchdog();
   const signal = AbortSignal.any([request.signal, watchdog.signal]);
@@ -59,14 +59,14 @@ export async function* streamOnce(attempt: Try): AsyncGenerator<ModelChunk> {
       if (part.type !== 'stream-start') watchdog.fed();
       if (part.type === 'error') throw part.error;
       const chunk = toChunk(part, answer);
-      if (chunk) yield chunk;
+      if (chunk) tell(chunk);
     }
   } catch (thrown) {
     throw watchdog.signal.aborted ? abortReason(watchdog.signal) : thrown;
   } finally {
     watchdog.stop();
   }
-  yield* ending(answer, attempt);
+  await ending(answer, attempt, tell);
 }
 
 /** The request leaves: everything before it is ours, everything after it the provider's. */
@@ -172,7 +172,7 @@ const stopReasons: Record<string, StopReason> = {
 };
 
 /** Calls come last and all together: half a set of them must not run. */
-async function* ending(answer: Answer, { originals, price }: Try): AsyncGenerator<ModelChunk> {
+async function ending(answer: Answer, { originals, price }: Try, tell: (chunk: ModelChunk) => void): Promise<void> {
   const unified = answer.end?.finishReason.unified;
   if (!answer.end || unified === 'interrupted' || unified === 'error') {
     throw new AgentError('PROVIDER_CUT', 'the stream ended without saying so');
@@ -180,8 +180,8 @@ async function* ending(answer: Answer, { originals, price }: Try): AsyncGenerato
   const calls: ToolCall[] = [];
   for (const { id, name, input } of answer.calls) calls.push({ id, name, args: await readArguments(input, unified === 'length') });
   remember(answer, calls, originals);
-  for (const call of calls) yield { type: 'toolCall', call };
-  yield { type: 'finish', reason: stopReasons[unified ?? ''] ?? 'other', usage: withCost(usageOf(answer.end.usage), await price()) };
+  for (const call of calls) tell({ type: 'toolCall', call });
+  tell({ type: 'finish', reason: stopReasons[unified ?? ''] ?? 'other', usage: withCost(usageOf(answer.end.usage), await price()) });
 }
 
 /** Only answers that are gone back to: those with calls, and with something the plain words would lose. */

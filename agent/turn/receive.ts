@@ -56,24 +56,31 @@ export async function receive(parts: TurnParts, messages: ModelMessage[]): Promi
 }
 
 /** Leaves the stream as soon as the signal aborts, whether or not the source notices. */
-async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+function untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]();
   let leave: (reason: unknown) => void = () => {};
   const onAbort = () => leave(abortReason(signal));
   signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    for (;;) {
-      // Not a race with one promise of the abort: that one would keep a reaction for every token.
-      const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
-        leave = reject;
-        iterator.next().then(resolve, reject);
-        if (signal.aborted) onAbort();
-      });
-      if (next.done) return;
-      yield next.value;
-    }
-  } finally {
+  const forget = () => {
     signal.removeEventListener('abort', onAbort);
     iterator.return?.()?.then(undefined, () => {});
-  }
+  };
+  // Not a race with one promise of the abort: that one would keep a reaction for every token.
+  const next = () =>
+    new Promise<IteratorResult<T>>((resolve, reject) => {
+      leave = (reason) => {
+        forget();
+        reject(reason);
+      };
+      iterator.next().then((result) => {
+        if (result.done) forget();
+        resolve(result);
+      }, leave);
+      if (signal.aborted) onAbort();
+    });
+  const stop = (): Promise<IteratorResult<T>> => {
+    forget();
+    return Promise.resolve({ value: undefined, done: true });
+  };
+  return { [Symbol.asyncIterator]: () => ({ next, return: stop }) };
 }

@@ -26,6 +26,12 @@ interface Stream {
   followers: Set<Link>;
 }
 
+/** An event on its way: its parameters as JSON, made once for the store and all followers. */
+interface Outgoing {
+  sessionId: string | null;
+  params: string;
+}
+
 export interface Replay {
   events: EventParams[];
   latest_seq: number;
@@ -48,7 +54,7 @@ export class EventLog {
   #streams = new Map<string, Stream>();
   /** Links that said hello: receivers of events without a session. */
   #links = new Map<Link, Set<string>>();
-  #outbox: EventParams[] = [];
+  #outbox: Outgoing[] = [];
   #dirty = new Set<string>();
   #flushSoon = false;
   #lastFlushMs = 0;
@@ -79,7 +85,8 @@ export class EventLog {
 
   /** To every client: something outside sessions changed. Not stored. */
   broadcast(type: string, payload: Record<string, unknown> = {}): void {
-    this.#outbox.push({ type, session_id: null, seq: null, payload });
+    const params: EventParams = { type, session_id: null, seq: null, payload };
+    this.#outbox.push({ sessionId: null, params: JSON.stringify(params) });
     this.#scheduleFlush();
   }
 
@@ -117,18 +124,19 @@ export class EventLog {
     { turnId, type, payload }: { turnId: number | null; type: string; payload: Record<string, unknown> },
   ): void {
     const seq = stream.seq + 1;
+    const json = JSON.stringify(payload);
     this.#options.store.run(
       'INSERT INTO session_events (session_id, seq, turn_id, type, payload, at) VALUES (?, ?, ?, ?, ?, ?)',
       sessionId,
       seq,
       turnId,
       type,
-      JSON.stringify(payload),
+      json,
       Date.now(),
     );
     stream.seq = seq;
     this.#options.onStored();
-    this.#outbox.push({ type, session_id: sessionId, seq, payload });
+    this.#outbox.push({ sessionId, params: `{"type":"${type}","session_id":"${sessionId}","seq":${seq},"payload":${json}}` });
     if (++stream.unpruned >= limits.turn.eventsSlack) this.#prune(sessionId, stream);
   }
 
@@ -197,14 +205,14 @@ export class EventLog {
   #send(): void {
     const outbox = this.#outbox.splice(0);
     const corked = new Set<Link>();
-    for (const params of outbox) {
-      const receivers = params.session_id === null ? this.#links.keys() : this.#streams.get(params.session_id)?.followers;
+    for (const { sessionId, params } of outbox) {
+      const receivers = sessionId === null ? this.#links.keys() : this.#streams.get(sessionId)?.followers;
       for (const link of receivers ?? []) {
         if (outbox.length > 1 && !corked.has(link)) {
           link.cork();
           corked.add(link);
         }
-        link.notify(event, params);
+        link.notifyJson(event, params);
       }
     }
     for (const link of corked) link.uncork();

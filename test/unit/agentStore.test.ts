@@ -56,6 +56,7 @@ function follower({ events }: SessionParts): { link: Link; received: EventParams
     isOpen: true,
     closed: new Promise(() => {}),
     notify: (_notice: typeof event, params: EventParams) => void received.push(params),
+    notifyJson: (_notice: typeof event, params: string) => void received.push(JSON.parse(params) as EventParams),
     cork() {},
     uncork() {},
   } as unknown as Link;

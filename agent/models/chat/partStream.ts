@@ -1,0 +1,47 @@
+/** The body of a chat stream, read as it comes, as parts to wait for. Paused while nobody takes them. */
+import type { Readable } from 'node:stream';
+import { createParser } from 'eventsource-parser';
+import { AgentError } from '../../../base/errors.ts';
+import { limits } from '../../../base/limits.ts';
+import type { StreamPart } from '../endpoint.ts';
+import { Feed } from '../feed.ts';
+import { ChatParts } from './parts.ts';
+import { networkError } from './post.ts';
+
+/** Errors while it is read: as readChunk, of the network, PROVIDER_FAILED for a frame without end. */
+export function partsOf(body: Readable, metadataKey: string): AsyncIterable<StreamPart> {
+  const feed = new Feed<StreamPart>({
+    onLeft: () => body.destroy(),
+    onEmpty: () => void (body.isPaused() && body.resume()),
+  });
+  const parts = new ChatParts(metadataKey, (part) => feed.push(part));
+  const events = createParser({
+    onEvent: ({ data }) => parts.read(data),
+    onError: (error) => {
+      // Fields of no meaning are passed over, as the standard of event streams has it.
+      if (error.type === 'max-buffer-size-exceeded') throw new AgentError('PROVIDER_FAILED', 'a frame of its stream has no end');
+    },
+    maxBufferSize: limits.models.streamFrameMaxChars,
+  });
+  const guarded = (work: () => void) => {
+    if (feed.ended) return;
+    try {
+      work();
+    } catch (thrown) {
+      feed.fail(thrown);
+      body.destroy();
+    }
+  };
+  body.setEncoding('utf8');
+  body.on('data', (text: string) => {
+    guarded(() => events.feed(text));
+    if (feed.length >= limits.models.streamPartsMax) body.pause();
+  });
+  body.on('end', () => {
+    guarded(() => parts.end());
+    feed.end();
+  });
+  body.on('error', (cause) => feed.fail(networkError(cause)));
+  body.on('close', () => feed.fail(networkError(new Error('it was closed'))));
+  return feed;
+}
