@@ -97,6 +97,7 @@ function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems
 /**
  * Writes a moment after a change, once for all changes until then: a process that was just started gets the
  * processor first, and 200 slots that stop at once are not 200 files; `slow` makes that moment longer, on the way down.
+ * The end writes a last one.
  * A full disk costs the snapshot, not the service.
  */
 export function createSnapshotWriter(
@@ -126,8 +127,8 @@ export function createSnapshotWriter(
       afterMs = limits.supervisor.downWriteAfterMs;
     },
     [Symbol.dispose]() {
+      now();
       closed = true;
-      clearTimeout(scheduled);
     },
   };
 }

@@ -486,7 +486,6 @@ export class Supervisor {
 
   async #finish(): Promise<void> {
     for (const runner of this.slots.values()) runner.release();
-    this.#snapshot.now();
     this.#snapshot[Symbol.dispose]();
     // What was stopped by hand is stopped until the next start of the service.
     rmSync(this.home.run.slots, { force: true });
