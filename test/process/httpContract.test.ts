@@ -27,7 +27,10 @@ interface Options {
   token?: boolean;
 }
 
-async function call({ method, path }: HttpRoute, { query = '', body, type = 'application/json', token = true }: Options = {}): Promise<Said> {
+async function call(
+  { method, path }: HttpRoute,
+  { query = '', body, type = 'application/json', token = true }: Options = {},
+): Promise<Said> {
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => samples[name] ?? 'nothing-of-this-name');
   const answer = await fetch(`http://127.0.0.1:${service.port}${filled}${query}`, {
     method,
@@ -89,7 +92,11 @@ await t.test('a body that is not what the contract says is refused in words, and
       const said = await call(route, { body, ...(type ? { type } : {}) }).catch((thrown: unknown) => thrown as Error);
       // The server may hang up on what is too large while it is still being sent.
       if (said instanceof Error) t.equal(name, 'more than a body may be', `${route.key} ${name}: ${said.message}`);
-      else t.ok(said.status >= 400 && said.status < 500 && isProblem(said), `${route.key}, ${name}: ${said.status} ${JSON.stringify(said.body).slice(0, 150)}`);
+      else
+        t.ok(
+          said.status >= 400 && said.status < 500 && isProblem(said),
+          `${route.key}, ${name}: ${said.status} ${JSON.stringify(said.body).slice(0, 150)}`,
+        );
     }
   }
 });
