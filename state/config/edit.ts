@@ -57,19 +57,32 @@ export function parseValue(text: string): unknown {
  * result is valid. Errors: CONFIG_KEY, CONFIG_INVALID, DISK_FULL, LOCK_HELD.
  */
 export async function setConfigValue(path: string, dotted: string, value: unknown): Promise<{ before: unknown; after: unknown }> {
-  const wanted = parseKeyPath(dotted);
+  const before = await setConfigValues(path, { [dotted]: value });
+  return { before: before[dotted], after: value };
+}
+
+/** Several at once, by dotted path; all of them or none. Answers what stood there. Errors: as of one. */
+export async function setConfigValues(path: string, changes: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+  const wanted = Object.entries(changes).map(([dotted, value]) => ({ dotted, value, wanted: parseKeyPath(dotted) }));
+  if (wanted.length === 0) return {};
   return withFileLock(path, () => {
     const document = parseYaml(readText(path), path);
-    refuseShadowing(document, wanted, dotted);
-    const keys = asWritten(document, wanted, dotted);
-    const before: unknown = plain(document.getIn(keys));
-    if (value !== undefined) setIn(document, keys, value);
-    else if (document.hasIn(keys)) document.deleteIn(keys);
+    const before = wanted.map((change) => [change.dotted, changeIn(document, change)] as const);
     const text = document.toString({ lineWidth: 0 });
     parseConfigText(text, path);
     writeFileAtomic(path, text);
-    return { before, after: value };
+    return Object.fromEntries(before);
   });
+}
+
+/** Answers the value before. */
+function changeIn(document: Document.Parsed, { dotted, value, wanted }: { dotted: string; value: unknown; wanted: KeyPath }): unknown {
+  refuseShadowing(document, wanted, dotted);
+  const keys = asWritten(document, wanted, dotted);
+  const before: unknown = plain(document.getIn(keys));
+  if (value !== undefined) setIn(document, keys, value);
+  else if (document.hasIn(keys)) document.deleteIn(keys);
+  return before;
 }
 
 /** Replaces the whole file after validating it. Errors: CONFIG_INVALID, DISK_FULL, LOCK_HELD. */
