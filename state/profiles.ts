@@ -167,6 +167,7 @@ export async function renameProfile(home: Home, name: string, newName: string): 
 /** Moves it to backups/, whose path is answered; the last few deleted ones are kept. Errors: UNKNOWN_PROFILE, BAD_REQUEST, PROFILE_RUNS, HOME_UNUSABLE. */
 export async function deleteProfile(home: Home, name: string): Promise<{ backup: string }> {
   const paths = ownProfile(home, name, 'deleted');
+  const wasActive = activeProfile(home) === name;
   const parent = join(home.backups, 'profiles');
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, '-');
   const backup = join(parent, `${stamp}-${name}`);
@@ -180,6 +181,7 @@ export async function deleteProfile(home: Home, name: string): Promise<{ backup:
       backup,
     ),
   );
+  if (wasActive) useProfile(home, DEFAULT_PROFILE);
   const oldest = readdirSync(parent).toSorted().slice(0, -limits.profiles.deletedMax);
   for (const old of oldest) rmSync(join(parent, old), { recursive: true, force: true });
   return { backup };
