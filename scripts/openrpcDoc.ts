@@ -19,7 +19,7 @@ function docstrings(): Map<string, string> {
   const found = new Map<string, string>();
   const pattern =
     /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(?:export const \w+ = (?:rpcMethod|method)\(\s*'([^']+)'|'?([a-z_.]+)'?: (?:z\.|[A-Z]))/g;
-  for (const file of readdirSync(contracts)) {
+  for (const file of readdirSync(contracts).filter((name) => name.endsWith('.ts'))) {
     const source = readFileSync(join(contracts, file), 'utf8');
     for (const [, text, methodName, eventName] of source.matchAll(pattern)) found.set((methodName ?? eventName)!, oneLine(text!));
   }
