@@ -330,7 +330,11 @@ async function keepSupervised(
         startingMs,
       });
       const facts = { ...life.facts, ...service.facts?.() };
-      const { heartbeat_ms = limits.worker.heartbeatMs, orphan_ms, on_demand = true } = await link.call(attach, {
+      const {
+        heartbeat_ms = limits.worker.heartbeatMs,
+        orphan_ms,
+        on_demand = true,
+      } = await link.call(attach, {
         slot: context.slot,
         pid: process.pid,
         nonce,

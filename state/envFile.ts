@@ -22,7 +22,10 @@ function change(path: string, name: string, line: string | undefined): Promise<v
 
 function linesOf(path: string): string[] {
   try {
-    return readFileSync(path, 'utf8').replace(/\n+$/, '').split('\n').filter((line, _n, all) => all.length > 1 || line !== '');
+    return readFileSync(path, 'utf8')
+      .replace(/\n+$/, '')
+      .split('\n')
+      .filter((line, _n, all) => all.length > 1 || line !== '');
   } catch (thrown) {
     if (errnoOf(thrown) === 'ENOENT') return [];
     throw thrown;
@@ -32,7 +35,10 @@ function linesOf(path: string): string[] {
 function lineOf(name: string, value: string): string {
   const written = ["'", '"', '`', ''].map((quote) => `${name}=${quote}${value}${quote}`).find((line) => parseEnv(line)[name] === value);
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || /[\r\n\0]/.test(value) || written === undefined) {
-    throw new AgentError('BAD_REQUEST', `${name} cannot be written into a line of .env`, { field: name, fix: 'use one line, without all three kinds of quotes' });
+    throw new AgentError('BAD_REQUEST', `${name} cannot be written into a line of .env`, {
+      field: name,
+      fix: 'use one line, without all three kinds of quotes',
+    });
   }
   return written;
 }

@@ -83,7 +83,8 @@ export async function savePlatform(paths: ProfilePaths, id: string, shape: Platf
   for (const [key, value] of Object.entries(settings)) {
     const kind = shape.settings.find((setting) => setting.key === key)?.kind;
     if (!kind) throw notTaken(id, 'setting', key, known);
-    if (value !== null && !fits[kind](value)) throw new AgentError('BAD_REQUEST', `platforms.${id}.${key}: ${wants[kind]}`, { field: `settings.${key}` });
+    if (value !== null && !fits[kind](value))
+      throw new AgentError('BAD_REQUEST', `platforms.${id}.${key}: ${wants[kind]}`, { field: `settings.${key}` });
   }
   const keys = Object.entries(settings).map(([key, value]) => [`platforms.${id}.${key}`, value ?? undefined] as const);
   const all = [...keys, ...(change.enabled === undefined ? [] : [[`platforms.${id}.enabled`, change.enabled] as const])];
@@ -99,7 +100,12 @@ const fits = {
   switch: (value: unknown) => typeof value === 'boolean',
   list: (value: unknown) => Array.isArray(value) && value.every((one) => typeof one === 'string' && one !== '' && !/[\r\n]/.test(one)),
 };
-const wants = { text: 'it has to be one line of text', number: 'it has to be a number', switch: 'it has to be true or false', list: 'it has to be a list of words' };
+const wants = {
+  text: 'it has to be one line of text',
+  number: 'it has to be a number',
+  switch: 'it has to be true or false',
+  list: 'it has to be a list of words',
+};
 
 const notTaken = (id: string, what: string, key: string, known: readonly string[]): AgentError =>
   new AgentError('BAD_REQUEST', `${id} has no ${what} ${key}`, { field: key, fix: `known: ${known.join(', ')}` });

@@ -141,7 +141,9 @@ function freePlace(home: Home, name: string): ProfilePaths {
 
 const existing = (name: string, paths: ProfilePaths): AgentError =>
   new AgentError('PROFILE_EXISTS', `${paths.dir} exists already`, {
-    fix: existsSync(paths.soul) ? 'choose another name' : `it is no profile, for it has no SOUL.md: move it away, or name the new one other than ${name}`,
+    fix: existsSync(paths.soul)
+      ? 'choose another name'
+      : `it is no profile, for it has no SOUL.md: move it away, or name the new one other than ${name}`,
   });
 
 function moveInto(from: string, target: ProfilePaths): void {
@@ -231,7 +233,11 @@ function moved(from: string, move: () => void, to: string): void {
 const locksOf = (dir: string) => ({ agent: join(dir, 'agent.lock'), gateway: join(dir, 'gateway.lock') });
 
 /** Errors: UNKNOWN_PROFILE, CONFIG_INVALID, DISK_FULL. */
-export async function setProfileModel(home: Home, name: string, choice: { model: string; provider?: string | undefined }): Promise<ProfileRow> {
+export async function setProfileModel(
+  home: Home,
+  name: string,
+  choice: { model: string; provider?: string | undefined },
+): Promise<ProfileRow> {
   await setConfigValues(requireProfile(home, name).config, modelKeys(choice));
   return profileRow(home, name);
 }
@@ -244,7 +250,10 @@ export function readSoul({ soul }: ProfilePaths): string {
     return readFileSync(soul, 'utf8');
   } catch (thrown) {
     if (errnoOf(thrown) === 'ENOENT') return '';
-    throw new AgentError('HOME_UNUSABLE', `cannot read ${soul} (${errnoOf(thrown) ?? 'error'})`, { cause: thrown, fix: `chmod 600 ${soul}` });
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${soul} (${errnoOf(thrown) ?? 'error'})`, {
+      cause: thrown,
+      fix: `chmod 600 ${soul}`,
+    });
   }
 }
 

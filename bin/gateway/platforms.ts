@@ -8,7 +8,14 @@ import { guideOf, platformIds, type PlatformGuide } from '../../ipc/contracts/pl
 import { parseValue } from '../../state/config/edit.ts';
 import { classOf, whenInForce } from '../../state/config/classes.ts';
 import { openHome, prepareHome, type Home } from '../../state/home.ts';
-import { gatewayOnRecord, platformWord, readPlatform, savePlatform, type GatewaySeen, type PlatformSettings } from '../../state/platforms.ts';
+import {
+  gatewayOnRecord,
+  platformWord,
+  readPlatform,
+  savePlatform,
+  type GatewaySeen,
+  type PlatformSettings,
+} from '../../state/platforms.ts';
 import { hasFlag, listOption, textOption, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { readSecret } from '../secretInput.ts';
@@ -21,7 +28,13 @@ export async function listPlatforms(input: Input): Promise<number> {
   const seen = await look(home, input);
   const rows = platformIds.map((id) => {
     const own = readPlatform(home, home.profile(input.profile), id, guideOf(id)!);
-    return { id, name: guideOf(id)!.name, state: platformWord(id, own, seen), ...own, error_message: seen.platforms[id]?.error_message ?? null };
+    return {
+      id,
+      name: guideOf(id)!.name,
+      state: platformWord(id, own, seen),
+      ...own,
+      error_message: seen.platforms[id]?.error_message ?? null,
+    };
   });
   if (input.json) printJson({ gateway_running: seen.running, platforms: rows });
   else {
@@ -88,7 +101,12 @@ export async function setup(input: Input): Promise<number> {
   const own = readPlatform(home, paths, id, guide);
   if (input.json) printJson({ platform: id, ...own });
   else print(described(id, guide, own));
-  if (change) note(secret === undefined && clearEnv.length === 0 ? whenInForce(classOf(['platforms'])) : 'the gateway takes it over when it is restarted: agent gateway restart');
+  if (change)
+    note(
+      secret === undefined && clearEnv.length === 0
+        ? whenInForce(classOf(['platforms']))
+        : 'the gateway takes it over when it is restarted: agent gateway restart',
+    );
   return exitCodes.ok;
 }
 
@@ -96,7 +114,8 @@ export async function setup(input: Input): Promise<number> {
 function settingOf(pair: string, { settings }: PlatformGuide): readonly [string, unknown] {
   const at = pair.indexOf('=');
   const [key, text] = [pair.slice(0, at), pair.slice(at + 1)];
-  if (at < 1) throw new AgentError('USAGE', `--set ${pair}: write key=value`, { fix: `keys: ${settings.map((one) => one.key).join(', ')}` });
+  if (at < 1)
+    throw new AgentError('USAGE', `--set ${pair}: write key=value`, { fix: `keys: ${settings.map((one) => one.key).join(', ')}` });
   const setting = settings.find((one) => one.key === key);
   if (!setting)
     throw unknownName(

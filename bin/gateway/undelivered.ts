@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
-import { discardDeliveries, retryDeliveries } from '../../ipc/contracts/gateway.ts';
+import type { discardDeliveries, retryDeliveries } from '../../ipc/contracts/gateway.ts';
 import { openHome } from '../../state/home.ts';
 import { readUndelivered } from '../../state/undelivered.ts';
 import { hasFlag, type Input } from '../command.ts';
@@ -43,7 +43,9 @@ export async function settle(input: Input, method: typeof retryDeliveries | type
   const settled =
     ids.length === 0
       ? { done: [], failed: [] }
-      : await withWorker(home, slotOf('gateway', input.profile), (link) => link.call(method, { ids: ids.slice(0, limits.gateway.undeliveredMax) }));
+      : await withWorker(home, slotOf('gateway', input.profile), (link) =>
+          link.call(method, { ids: ids.slice(0, limits.gateway.undeliveredMax) }),
+        );
   if (input.json) printJson(settled);
   else {
     print(`${done}: ${settled.done.length}`);

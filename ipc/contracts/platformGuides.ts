@@ -84,7 +84,13 @@ export const platformGuides = {
         help: 'Nicks, masks with *, account names, or * for everybody; separated by commas.',
         default: 'nobody',
       },
-      { key: 'home_channel', kind: 'text', label: 'Home room', help: 'Where messages without another address go.', default: 'the first room' },
+      {
+        key: 'home_channel',
+        kind: 'text',
+        label: 'Home room',
+        help: 'Where messages without another address go.',
+        default: 'the first room',
+      },
       {
         key: 'require_mention',
         kind: 'switch',
@@ -126,4 +132,5 @@ export type PlatformId = keyof typeof platformGuides;
 export const platformIds = Object.keys(platformGuides) as PlatformId[];
 
 /** Undefined = there is no such platform. */
-export const guideOf = (id: string): PlatformGuide | undefined => (Object.hasOwn(platformGuides, id) ? platformGuides[id as PlatformId] : undefined);
+export const guideOf = (id: string): PlatformGuide | undefined =>
+  Object.hasOwn(platformGuides, id) ? platformGuides[id as PlatformId] : undefined;

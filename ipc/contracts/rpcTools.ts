@@ -76,9 +76,7 @@ export const StagedWrite = z.object({
 export type StagedWrite = z.infer<typeof StagedWrite>;
 
 export const MemoryShown = z.object({
-  stores: z.array(
-    z.object({ target: z.enum(['memory', 'user']), path: z.string(), text: z.string(), chars: z.number(), cap: z.number() }),
-  ),
+  stores: z.array(z.object({ target: z.enum(['memory', 'user']), path: z.string(), text: z.string(), chars: z.number(), cap: z.number() })),
   staged: z.array(StagedWrite),
   write_approval: z.boolean(),
 });

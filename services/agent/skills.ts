@@ -9,7 +9,14 @@ import type { Skills } from '../../agent/ports.ts';
 import { blueprintOf, type SkillBlueprint } from '../../agent/skills/blueprint.ts';
 import { hiddenBecause, type Offer } from '../../agent/skills/gates.ts';
 import { SkillLibrary, type LibraryState, type SkillEntry } from '../../agent/skills/library.ts';
-import { plannedWrite, type SkillEditor, type SkillRequest, type SkillWrite, type StagedSkill, type StageWrite } from '../../agent/skills/skillEdit.ts';
+import {
+  plannedWrite,
+  type SkillEditor,
+  type SkillRequest,
+  type SkillWrite,
+  type StagedSkill,
+  type StageWrite,
+} from '../../agent/skills/skillEdit.ts';
 import { readSkillFile, skillFiles } from '../../agent/skills/skillFolder.ts';
 import { skillIndex } from '../../agent/skills/skillIndex.ts';
 import { linkedFiles, upstreamFile, type UpstreamParts } from '../../agent/skills/upstream.ts';

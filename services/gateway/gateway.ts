@@ -150,7 +150,10 @@ function handlers({ context, store, platforms, delivery, turns, questions, resol
   ];
 }
 
-function settleEach(ids: readonly number[], settle: (id: number) => boolean): { done: number[]; failed: { id: number; message: string }[] } {
+function settleEach(
+  ids: readonly number[],
+  settle: (id: number) => boolean,
+): { done: number[]; failed: { id: number; message: string }[] } {
   const done = ids.filter((id) => settle(id));
   const failed = ids.filter((id) => !done.includes(id)).map((id) => ({ id, message: 'no message of that number was given up' }));
   return { done, failed };

@@ -134,7 +134,8 @@ export class Outbox {
 
   /** A message that was given up is never asked about again; its key is remembered as long as any. False = there is no such one. */
   discard(id: number): boolean {
-    const sql = "UPDATE outbox SET state = 'discarded' WHERE id = ? AND closed_at IS NOT NULL AND state IN ('failed', 'expired', 'uncertain')";
+    const sql =
+      "UPDATE outbox SET state = 'discarded' WHERE id = ? AND closed_at IS NOT NULL AND state IN ('failed', 'expired', 'uncertain')";
     return this.#db.prepare(sql).run(id).changes === 1;
   }
 

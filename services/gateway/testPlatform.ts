@@ -19,7 +19,11 @@ interface TestParts {
 }
 
 /** Bounded; every outcome is an answer. Errors: NOT_FOUND. */
-export async function testPlatform({ context, platforms, target }: TestParts, platform: string, signal: AbortSignal): Promise<PlatformTest> {
+export async function testPlatform(
+  { context, platforms, target }: TestParts,
+  platform: string,
+  signal: AbortSignal,
+): Promise<PlatformTest> {
   const entry = catalog[platform];
   if (!entry) throw new AgentError('NOT_FOUND', `there is no platform "${platform}"`, { fix: `known: ${Object.keys(catalog).join(', ')}` });
   const startedAt = performance.now();
@@ -56,6 +60,7 @@ export async function testPlatform({ context, platforms, target }: TestParts, pl
 }
 
 function heldAddress(isOpen: boolean, answer: (state: PlatformTest['state'], message: string, fix?: string) => PlatformTest): PlatformTest {
-  if (isOpen) return answer('connected', 'it listens, with the settings it was started with; a restart of the gateway takes over the new ones');
+  if (isOpen)
+    return answer('connected', 'it listens, with the settings it was started with; a restart of the gateway takes over the new ones');
   return answer('disconnected', 'its settings are in order, but it does not listen yet', 'restart the gateway');
 }

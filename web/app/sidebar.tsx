@@ -5,6 +5,7 @@ import { SessionList } from '../chat/sessionList.tsx';
 import { IconButton } from '../ui/button.tsx';
 import { useConnectionState, useObservable } from './context.ts';
 import { places, type PlaceEntry } from './places.ts';
+import { ProfilePicker } from './profilePicker.tsx';
 import { setTheme, theme, type Theme } from './theme.ts';
 
 /** At the left of every place on a wide screen. */
@@ -69,8 +70,9 @@ function Foot({ row = false }: { row?: boolean }) {
   const { version } = useConnectionState();
   return (
     <div
-      className={`flex shrink-0 items-center justify-center gap-1 border-t border-line py-1.5 text-[0.6875rem] text-faint ${row ? 'px-4' : 'flex-col'}`}
+      className={`flex shrink-0 items-center justify-center gap-1 border-t border-line py-1.5 text-[0.6875rem] text-faint ${row ? 'px-4' : 'flex-col px-1.5'}`}
     >
+      <ProfilePicker />
       <ThemeButton />
       <span>{version ? `v${version}` : ' '}</span>
     </div>

@@ -49,7 +49,9 @@ export function platformRoutes(dashboard: Dashboard): HttpHandler[] {
     on(contract.stopGatewayRoute, (input) => command(dashboard, stopSlot, input)),
     on(contract.restartGatewayRoute, (input) => command(dashboard, restartSlot, input)),
     on(contract.listUndelivered, ({ profile }) => ({ undelivered: readUndelivered(profile) })),
-    on(contract.retryUndelivered, ({ body: { ids }, profile, signal }) => gatewayOf(dashboard, profile).call(retryDeliveries, { ids }, { signal })),
+    on(contract.retryUndelivered, ({ body: { ids }, profile, signal }) =>
+      gatewayOf(dashboard, profile).call(retryDeliveries, { ids }, { signal }),
+    ),
     on(contract.discardUndelivered, ({ body: { ids }, profile, signal }) =>
       gatewayOf(dashboard, profile).call(discardDeliveries, { ids }, { signal }),
     ),
