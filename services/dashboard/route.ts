@@ -62,7 +62,7 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, home
         body: route.body && !route.upload ? parseRequest(route.body, request.body) : null,
         profile: route.profile ? profileOf(request, home) : home,
         get signal() {
-          return request.signal;
+          return clientSignal(reply);
         },
         request,
         reply,
@@ -77,6 +77,14 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, home
       return sendTagged(request, reply, tagged);
     },
   });
+}
+
+/** fastify's own signal aborts as soon as the body of a request has been read: the request is over then, its client is not gone. */
+function clientSignal({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  if (raw.destroyed) gone.abort();
+  raw.once('close', () => raw.writableFinished || gone.abort());
+  return gone.signal;
 }
 
 /** Interface spec, http.16: the body wins over the query, none means the default, an unknown one is a 404. */
