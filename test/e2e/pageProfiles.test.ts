@@ -42,7 +42,7 @@ t.test('a profile is made, changed, talked to, and deleted', { timeout: 150_000 
   });
 
   await t.test('its personality is written, a skill is read and switched off, a toolset is taken away', async (t) => {
-    await page.getByLabel('Personality').fill('You are terse.\n');
+    await page.getByRole('textbox', { name: 'Personality' }).fill('You are terse.\n');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved. New conversations have it.').waitFor();
     t.equal(readFileSync(join(home.root, 'profiles/work/SOUL.md'), 'utf8'), 'You are terse.\n');

@@ -23,7 +23,7 @@ export function ProfilePicker() {
       title={`Profile: ${current}`}
       value={current}
       onChange={(event) => openProfile(event.target.value)}
-      className="h-8 w-full max-w-40 min-w-0 truncate rounded-lg border border-edge bg-paper px-1 text-xs text-ink pointer-coarse:h-10"
+      className="h-7 w-full max-w-40 min-w-0 appearance-none truncate rounded-lg border border-edge bg-paper px-1 text-center text-xs text-ink pointer-coarse:h-10"
     >
       {listed.map((name) => (
         <option key={name} value={name}>

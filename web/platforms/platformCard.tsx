@@ -58,7 +58,7 @@ export function PlatformCard({ platform, envPath }: { platform: PlatformRow; env
               {word}
             </Badge>
           </h3>
-          <p className="text-sm text-soft">{platform.description}</p>
+          <p className="mt-1 text-sm text-soft">{platform.description}</p>
         </div>
         {configured && <Toggle label={`${name} is on`} checked={enabled} disabled={flip.isPending} onChange={(on) => flip.mutate(on)} />}
       </div>

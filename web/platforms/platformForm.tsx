@@ -48,7 +48,14 @@ export function PlatformForm({ platform, envPath, onDone }: FormProps) {
     event.preventDefault();
     save.mutate(undefined);
   };
-  const set = (key: string, value: string | boolean) => setDraft({ ...draft, [key]: value });
+  const field = (setting: Setting) => (
+    <SettingField
+      key={setting.key}
+      setting={setting}
+      value={draft[setting.key]!}
+      onChange={(value) => setDraft({ ...draft, [setting.key]: value })}
+    />
+  );
 
   return (
     <form aria-label={`Settings of ${name}`} onSubmit={submit} className="grid gap-5 border-t border-line pt-4">
@@ -57,11 +64,8 @@ export function PlatformForm({ platform, envPath, onDone }: FormProps) {
           <li key={step}>{step}</li>
         ))}
       </ol>
-      <div className="grid gap-4 sm:grid-cols-2">
-        {settings.map((setting) => (
-          <SettingField key={setting.key} setting={setting} value={draft[setting.key]!} onChange={(value) => set(setting.key, value)} />
-        ))}
-      </div>
+      <div className="grid gap-4 sm:grid-cols-2">{settings.filter(({ kind }) => kind !== 'switch').map(field)}</div>
+      {settings.filter(({ kind }) => kind === 'switch').map(field)}
       {variables.length > 0 && (
         <div className="grid gap-4">
           {variables.map((variable) => (

@@ -83,7 +83,7 @@ function GatewayCard({ listed: { gateway_running, gateway_slot, gateway_start_co
               {command.isPending ? working[command.variables] : gateway_running ? 'Running' : 'Stopped'}
             </Badge>
           </h2>
-          <p className="text-sm text-soft">
+          <p className="mt-1 text-sm text-soft">
             {gateway_running
               ? 'It connects the platforms below. Messages wait while it restarts.'
               : 'It connects the platforms below, and starts with the service once it was started.'}

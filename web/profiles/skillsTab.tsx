@@ -93,6 +93,8 @@ interface LineProps {
 }
 
 function SkillLine({ skill: { name, description, category, enabled, hidden_because }, busy, onRead, onToggle }: LineProps) {
+  // Nobody can read or offer what cannot be parsed; the notice above names the line.
+  if (hidden_because?.startsWith('broken')) return null;
   return (
     <li className="flex items-start gap-4 p-3">
       <button type="button" onClick={onRead} className="min-w-0 flex-1 rounded-lg text-left">
