@@ -68,6 +68,12 @@ export const errorTable = {
     retry: true,
     means: 'The TCP port is taken; the message names the process that holds it where it can be seen.',
   },
+  PROFILE_EXISTS: { rpc: 4214, retry: false, means: 'A profile, or something else, has that name already.' },
+  PROFILE_RUNS: {
+    rpc: 4215,
+    retry: false,
+    means: 'A worker of the profile runs; it has to be stopped before the profile is renamed or deleted.',
+  },
   // service managers
   SERVICE_UNUSABLE: {
     rpc: 4211,

@@ -273,6 +273,10 @@ export const limits = {
     /** A webhook request is read within this. */
     webhookRequestMs: 10_000,
     webhookConnectionsMax: 100,
+    /** A connection that somebody tries out from the page or a command: a handshake and a room, while a person waits. */
+    testMs: 20_000,
+    /** Messages that were given up, as listed, retried or discarded at once. */
+    undeliveredMax: 500,
     /** Reference, Webhooks: characters of a nested value and of the raw body in a prompt. */
     webhookFieldMaxChars: 2_000,
     webhookRawMaxChars: 4_000,
@@ -353,6 +357,17 @@ export const limits = {
     stderrLinesPerMinute: 120,
     /** Audit rows kept: two weeks at five calls a minute. */
     auditRowsMax: 100_000,
+  },
+  profiles: {
+    /** Deleted profiles kept in backups/profiles. */
+    deletedMax: 10,
+    /** A profile that is still being made after this long was left by a killed process; a large copy takes seconds. */
+    asideMs: 3_600_000,
+    descriptionMaxChars: 500,
+    /** SOUL.md: five times what a prompt takes of a context file. */
+    soulMaxChars: 100_000,
+    /** The agent of another profile leaves when it has had neither work nor a person for this long; it starts in under a second. */
+    idleMs: 600_000,
   },
   dashboard: {
     port: 9_119,

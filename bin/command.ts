@@ -4,7 +4,7 @@
  */
 
 /** What may stand in a place, for completion. */
-export type Completion = 'slot' | 'log' | 'level' | 'file' | 'shell' | 'scope' | 'command' | 'session';
+export type Completion = 'slot' | 'log' | 'level' | 'file' | 'shell' | 'scope' | 'command' | 'session' | 'profile' | 'platform';
 
 export interface Argument {
   name: string;

@@ -72,6 +72,12 @@ export const commandTable: readonly TableEntry[] = [
   { name: 'resume', hot: true, group: 'Automation', summary: 'let automation go on', load: () => import('./commands/resume.ts') },
   { name: 'config', group: 'Setup', summary: 'read and change config.yaml', load: () => import('./commands/config.ts') },
   { name: 'model', group: 'Setup', summary: 'choose the model that answers', load: () => import('./commands/model.ts') },
+  {
+    name: 'profile',
+    group: 'Setup',
+    summary: 'make and choose separate agents on this machine',
+    load: () => import('./commands/profile.ts'),
+  },
   { name: 'tools', group: 'Setup', summary: 'list tools, switch toolsets on and off', load: () => import('./commands/tools.ts') },
   { name: 'mcp', group: 'Setup', summary: 'connect tool servers (MCP)', load: () => import('./commands/mcp.ts') },
   { name: 'skills', group: 'Setup', summary: 'list, read, switch and check skills', load: () => import('./commands/skills.ts') },

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { commandTable, type TableEntry } from './commandTable.ts';
+import { activeProfile } from '../state/activeProfile.ts';
 import { openHome, requireProfile } from '../state/home.ts';
 import { adoptRecordedHome } from './recordedHome.ts';
 import { missingSubcommand, parseInput, resolve } from './parse.ts';
@@ -27,7 +28,7 @@ async function main(words: string[]): Promise<number> {
     if (resolved.help) return await showHelp(resolved);
     const { run } = resolved.command;
     if (!run) throw missingSubcommand(resolved);
-    const input = await parseInput(resolved, { profile: profile ?? 'default', hot: entry.hot ?? false });
+    const input = await parseInput(resolved, { profile: profile ?? activeProfile(openHome()), hot: entry.hot ?? false });
     if (input.profile !== 'default') requireProfile(openHome(), input.profile);
     return await run(input);
   } catch (thrown) {

@@ -10,7 +10,7 @@ import { unknownName } from './suggest.ts';
 
 /** Options that every command takes. */
 export const globalOptions = [
-  { flags: '-p, --profile <name>', summary: 'the profile to work on (default: default)' },
+  { flags: '-p, --profile <name>', summary: 'the profile to work on (default: that of `agent profile use`)', complete: 'profile' },
   { flags: '-h, --help', summary: 'show this help' },
 ] as const;
 

@@ -52,7 +52,7 @@ export interface WorkerContext {
   reportFacts(facts: Record<string, unknown>): void;
   /** Accepted work has moved a step: a worker that is busy without a step for long counts as livelocked. Costs nothing. */
   progress(): void;
-  /** Asks for the same end as `worker.stop`: drain, then exit 0. For on-demand workers that have run out of work. */
+  /** Asks for the same end as `worker.stop`: drain, then exit 0. For on-demand workers that have run out of work; nothing happens while its slot is wanted up. */
   leave(reason: string): void;
   /** Aborts when the worker is leaving, after the drain. */
   signal: AbortSignal;
@@ -117,6 +117,8 @@ interface Life {
   stopping: AbortController;
   supervisor: Link | undefined;
   facts: Record<string, unknown>;
+  /** It may leave by itself: its slot starts again when it is needed. */
+  onDemand: boolean;
   /** Steps of accepted work. */
   steps: number;
   /** How late the last heartbeat was. */
@@ -148,6 +150,7 @@ async function openLife(kind: string, succession: Succession): Promise<Life> {
     stopping,
     supervisor: undefined,
     facts: {},
+    onDemand: true,
     steps: 0,
     lagMs: 0,
     stop: undefined,
@@ -177,6 +180,7 @@ async function openLife(kind: string, succession: Succession): Promise<Life> {
       life.steps++;
     },
     leave(reason) {
+      if (!life.onDemand) return;
       log.info(`leaving by itself: ${reason}`);
       void life.stop?.(limits.worker.drainMs);
     },
@@ -326,7 +330,11 @@ async function keepSupervised(
         startingMs,
       });
       const facts = { ...life.facts, ...service.facts?.() };
-      const { heartbeat_ms = limits.worker.heartbeatMs, orphan_ms } = await link.call(attach, {
+      const {
+        heartbeat_ms = limits.worker.heartbeatMs,
+        orphan_ms,
+        on_demand = true,
+      } = await link.call(attach, {
         slot: context.slot,
         pid: process.pid,
         nonce,
@@ -334,6 +342,7 @@ async function keepSupervised(
         facts,
       });
       if (orphan_ms !== undefined) orphanMs = orphan_ms;
+      life.onDemand = on_demand;
       life.supervisor = link;
       const stopBeating = startHeartbeat(life, link, service, heartbeat_ms);
       await link.closed;

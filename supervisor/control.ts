@@ -8,6 +8,8 @@ import type { Supervisor } from './supervisor.ts';
 
 export function controlHandlers(supervisor: Supervisor): Handler[] {
   const find = (slot: string): SlotRunner => {
+    // A profile may have been made a moment ago: its slots are there once the files have been looked at.
+    if (!supervisor.slots.has(slot)) supervisor.look();
     const runner = supervisor.slots.get(slot);
     if (runner) return runner;
     throw new AgentError('UNKNOWN_SLOT', `there is no slot "${slot}"`, { fix: `known slots: ${[...supervisor.slots.keys()].join(', ')}` });
@@ -53,10 +55,11 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
     })),
     handle(contract.down, ({ actor, drain }) => supervisor.down({ actor, drain }).then((receipts) => ({ receipts }))),
     handle(contract.attach, ({ slot, pid, nonce, facts }, { link }) => {
-      if (!find(slot).attached(link, { pid, nonce, facts })) {
+      const runner = find(slot);
+      if (!runner.attached(link, { pid, nonce, facts })) {
         throw new AgentError('UNKNOWN_SLOT', `process ${pid} is not the running incarnation of ${slot}`);
       }
-      return { heartbeat_ms: supervisor.bounds.heartbeatMs, orphan_ms: supervisor.orphanMs };
+      return { heartbeat_ms: supervisor.bounds.heartbeatMs, orphan_ms: supervisor.orphanMs, on_demand: runner.desired === 'demand' };
     }),
   ];
 }

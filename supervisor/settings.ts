@@ -82,7 +82,9 @@ export class Settings {
   }
 
   #stampNow(): string {
-    const profiles = listProfiles(this.#home).map((name) => this.#home.profile(name));
-    return stampOf([this.#home, ...profiles].flatMap(({ config, env }) => [config, env]));
+    const names = listProfiles(this.#home);
+    const profiles = names.map((name) => this.#home.profile(name));
+    // A renamed one has the same files.
+    return `${names.join(' ')} ${stampOf([this.#home, ...profiles].flatMap(({ config, env }) => [config, env]))}`;
   }
 }

@@ -286,7 +286,7 @@ export class Supervisor {
   }
 
   /** A watcher is a hint and may miss something: what the files are now decides. */
-  #look(): void {
+  look(): void {
     try {
       if (this.#settings.isStale()) this.reload();
       this.#problems.delete('settings');
@@ -412,10 +412,10 @@ export class Supervisor {
   // --- watching ---
 
   #watch(): void {
-    this.#life.use(watchHome([this.home.estop, this.home.config, this.home.env], this.log, () => this.#look()));
+    this.#life.use(watchHome([this.home.estop, this.home.config, this.home.env], this.log, () => this.look()));
     this.#life.use(
       startPulse((nowMs) => {
-        this.#look();
+        this.look();
         void this.#mendSocket();
         for (const runner of this.slots.values()) runner.check(nowMs, this.bounds);
         this.#leaveWhenUnused(nowMs);

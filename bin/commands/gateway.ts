@@ -1,12 +1,12 @@
 /** `agent gateway …`: the chat-platform gateway, supervised or in the foreground. */
-import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
-import { platforms, type PlatformState } from '../../ipc/contracts/gateway.ts';
+import { discardDeliveries, platforms, retryDeliveries, type PlatformState } from '../../ipc/contracts/gateway.ts';
+import { platformIds } from '../../ipc/contracts/platformGuides.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import { listProfiles, openHome, type Home } from '../../state/home.ts';
 import { logPath } from '../../state/logs.ts';
-import { drainOption, jsonErrorsOption, jsonOption, type Command, type Input } from '../command.ts';
+import { drainOption, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { endOf, follow } from '../logs/follow.ts';
 import { parseLine, renderLine } from '../logs/line.ts';
@@ -15,19 +15,9 @@ import { actOnSlot, slotOf } from '../slots.ts';
 import { readSnapshot, type WorkerRow } from '../snapshot.ts';
 import { note, out, print, printJson, table } from '../terminal.ts';
 
-const later = (name: string, summary: string): Command => ({
-  name,
-  summary,
-  options: [jsonErrorsOption],
-  examples: [{ line: `agent gateway ${name}`, does: 'not part of this version yet' }],
-  run: () => {
-    throw new AgentError('NOT_FOUND', `\`agent gateway ${name}\` comes with a later version`, { fix: laterFix[name]! });
-  },
-});
-
-const laterFix: Record<string, string> = {
-  setup: 'write the platform into config.yaml (`agent config set platforms.irc.enabled true`) and its secrets into .env',
-};
+const platform: Argument = { name: 'platform', summary: platformIds.join(', '), complete: 'platform' };
+const idsArgument: Argument = { name: 'ids', summary: 'ids of `agent gateway undelivered`', optional: true, variadic: true };
+const allOption: Option = { flags: '--all', summary: 'all of them' };
 
 export const command: Command = {
   name: 'gateway',
@@ -86,13 +76,85 @@ export const command: Command = {
       run: list,
     },
     {
+      name: 'platforms',
+      summary: 'List every platform, how it is, and what to do',
+      details: 'Also those that are not set up. Works while the gateway is down.',
+      options: [jsonOption],
+      examples: [{ line: 'agent gateway platforms', does: 'one line per platform' }],
+      run: async (input) => (await import('../gateway/platforms.ts')).listPlatforms(input),
+    },
+    {
+      name: 'setup',
+      summary: 'Show how to set a platform up, and do it',
+      details:
+        'Settings go to platforms.<name> of config.yaml and switch the platform on; secrets go to .env, typed unseen or read from a pipe. Without either it prints the steps and what is set.',
+      arguments: [{ ...platform, optional: true }],
+      options: [
+        { flags: '--set <key=value...>', summary: 'a setting; lists are separated by commas; may be repeated' },
+        { flags: '--unset <key...>', summary: 'remove a setting' },
+        { flags: '--secret <name>', summary: 'a variable of .env, whose value is asked for or read from stdin' },
+        { flags: '--clear <name...>', summary: 'remove a variable from .env' },
+        { flags: '--disable', summary: 'leave it switched off' },
+        jsonOption,
+      ],
+      examples: [
+        { line: 'agent gateway setup irc', does: 'the steps' },
+        { line: "agent gateway setup irc --set host=irc.example.org --set tls=true --set 'channels=#room'", does: 'into config.yaml' },
+        { line: 'agent gateway setup irc --secret IRC_PASSWORD', does: 'asks for it' },
+      ],
+      run: async (input) => (await import('../gateway/platforms.ts')).setup(input),
+    },
+    {
+      name: 'enable',
+      summary: 'Switch a platform on',
+      arguments: [platform],
+      options: [jsonOption],
+      examples: [{ line: 'agent gateway enable irc', does: 'a running gateway restarts by itself' }],
+      run: async (input) => (await import('../gateway/platforms.ts')).enable(input, true),
+    },
+    {
+      name: 'disable',
+      summary: 'Switch a platform off',
+      arguments: [platform],
+      options: [jsonOption],
+      examples: [{ line: 'agent gateway disable irc', does: 'its settings stay' }],
+      run: async (input) => (await import('../gateway/platforms.ts')).enable(input, false),
+    },
+    {
+      name: 'test',
+      summary: 'Try a connection with the settings as they are',
+      details: 'The running gateway connects, and closes again. Exit code 1 when it does not connect.',
+      arguments: [platform],
+      options: [jsonOption],
+      examples: [{ line: 'agent gateway test irc', does: 'names what is wrong' }],
+      run: async (input) => (await import('../gateway/platforms.ts')).test(input),
+    },
+    {
       name: 'undelivered',
       summary: 'List messages that were given up',
       details:
-        'What a platform refused for good, what could not be delivered within a day, and what may or may not have arrived; kept for a week. Nothing sends them again by itself: look in the chat, then use `agent send`. Works while the gateway is down.',
+        'What a platform refused for good, what could not be delivered within a day, and what may or may not have arrived; kept for a week. Nothing sends them again by itself: look in the chat, then `agent gateway retry` or `discard`. Works while the gateway is down.',
       options: [jsonOption],
       examples: [{ line: 'agent gateway undelivered', does: 'target, reason and beginning of each, the newest last' }],
       run: async (input) => (await import('../gateway/undelivered.ts')).undelivered(input),
+    },
+    {
+      name: 'retry',
+      summary: 'Send messages once more that were given up',
+      details: 'The gateway has to run.',
+      arguments: [idsArgument],
+      options: [allOption, jsonOption],
+      examples: [{ line: 'agent gateway retry 12 14', does: 'these two' }],
+      run: async (input) => (await import('../gateway/undelivered.ts')).settle(input, retryDeliveries, 'to be sent'),
+    },
+    {
+      name: 'discard',
+      summary: 'Take messages off the list of those given up',
+      details: 'They are never sent. The gateway has to run.',
+      arguments: [idsArgument],
+      options: [allOption, jsonOption],
+      examples: [{ line: 'agent gateway discard --all', does: 'an empty list' }],
+      run: async (input) => (await import('../gateway/undelivered.ts')).settle(input, discardDeliveries, 'discarded'),
     },
     {
       name: 'install',
@@ -110,7 +172,6 @@ export const command: Command = {
       examples: [{ line: 'agent gateway uninstall', does: 'data and settings stay' }],
       run: async (input) => (await import('./service.ts')).uninstall(input),
     },
-    later('setup', 'Set up chat platforms'),
   ],
 };
 
@@ -162,7 +223,7 @@ async function status(input: Input): Promise<number> {
           ]),
         ),
       );
-    else note('agent: no platform is configured — see platforms in config.yaml');
+    else note('agent: no platform is configured — agent gateway setup');
   }
   if (row.state === 'ready') return exitCodes.ok;
   return readSnapshot(home)?.live ? exitCodes.failed : exitCodes.noSupervisor;

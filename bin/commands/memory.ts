@@ -1,12 +1,13 @@
 /** `agent memory show|pending|approve|reject`: what the agent keeps, and writes that wait for review. */
 import { AgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
-import { memoryReview, memoryShow, type StagedWrite } from '../../ipc/contracts/rpcTools.ts';
+import { memoryReset, memoryReview, memoryShow, type StagedWrite } from '../../ipc/contracts/rpcTools.ts';
 import type { Link } from '../../ipc/link.ts';
 import { openHome } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { slotOf } from '../slots.ts';
+import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
 const idsArgument: Argument = { name: 'ids', summary: 'ids of `agent memory pending`', optional: true, variadic: true };
@@ -52,10 +53,28 @@ export const command: Command = {
       examples: [{ line: 'agent memory reject --all', does: 'none of it is written' }],
       run: (input) => ask(input, (link) => review(link, input, 'reject')),
     },
+    {
+      name: 'reset',
+      summary: 'Empty the memory, or a part of it',
+      details: 'What it held is kept beside it as <file>.before-reset, until the next reset.',
+      arguments: [{ name: 'target', summary: 'memory, user, or all' }],
+      options: [jsonOption],
+      examples: [{ line: 'agent memory reset user', does: 'USER.md alone' }],
+      run: (input) => ask(input, (link) => reset(link, input)),
+    },
   ],
 };
 
 const ask = <T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> => withWorker(openHome(), slotOf('agent', input.profile), use);
+
+async function reset(link: Link, input: Input): Promise<number> {
+  const target = input.args[0] as 'memory' | 'user' | 'all';
+  if (!['memory', 'user', 'all'].includes(target)) throw unknownName('part of the memory', target, ['memory', 'user', 'all']);
+  const { kept } = await link.call(memoryReset, { target });
+  if (input.json) printJson({ kept });
+  else print(kept.length === 0 ? 'It was empty.' : `Emptied. What it held is in ${kept.join(', ')}`);
+  return 0;
+}
 
 async function show(link: Link, input: Input): Promise<number> {
   const shown = await link.call(memoryShow, {});

@@ -1,10 +1,12 @@
 /** `agent skills …`: written methods below skills/, as the agent worker reads them. */
 import { exitCodes } from '../../base/exitCodes.ts';
+import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
-import { skillsList, skillToggle, skillView } from '../../ipc/contracts/rpcTools.ts';
+import { skillSave, skillsList, skillToggle, skillView } from '../../ipc/contracts/rpcTools.ts';
 import type { ResultOf } from '../../ipc/method.ts';
 import { withAgent } from '../agentWorker.ts';
-import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
+import { hasFlag, jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
+import { textOf } from '../textInput.ts';
 import { cutToWidth, note, out, print, printJson, table } from '../terminal.ts';
 
 const skill: Argument = { name: 'name', summary: 'name of the skill' };
@@ -34,6 +36,20 @@ export const command: Command = {
       options: [jsonOption],
       examples: [{ line: 'agent skills view deploy references/hosts.md', does: 'one of its files' }],
       run: view,
+    },
+    {
+      name: 'save',
+      summary: 'Write the text of a skill, or make one',
+      details: 'SKILL.md unless another file of it is named. It is checked before it is written.',
+      arguments: [skill, { name: 'file', summary: 'below its folder; default SKILL.md', optional: true }],
+      options: [
+        { flags: '--from <path>', summary: 'the file with the text; default - (stdin)', complete: 'file' },
+        { flags: '--create', summary: 'make the skill' },
+        { flags: '--category <name>', summary: 'folder of a new skill' },
+        jsonOption,
+      ],
+      examples: [{ line: 'agent skills save deploy --create --from deploy.md', does: 'a new skill' }],
+      run: save,
     },
     {
       name: 'enable',
@@ -88,6 +104,16 @@ async function view(input: Input): Promise<number> {
   if (input.json) printJson(found);
   else print(found.content.trimEnd());
   if (!input.json && file === undefined && found.files.length > 0) note(`agent: it also has ${found.files.join(', ')}`);
+  return exitCodes.ok;
+}
+
+async function save(input: Input): Promise<number> {
+  const [name, file] = input.args as [string, string | undefined];
+  const content = await textOf(textOption(input, 'from') ?? '-', limits.skills.fileMaxBytes);
+  const category = textOption(input, 'category');
+  const saved = await withAgent(input, (link) => link.call(skillSave, { name, file, category, content, create: hasFlag(input, 'create') }));
+  if (input.json) printJson(saved);
+  else print(`Wrote ${saved.path}`);
   return exitCodes.ok;
 }
 

@@ -5,7 +5,7 @@ import { painter } from '../../base/paint.ts';
 import { toolsList } from '../../ipc/contracts/rpcTools.ts';
 import type { ResultOf } from '../../ipc/method.ts';
 import { classOf, whenInForce } from '../../state/config/classes.ts';
-import { getConfigValue, setConfigValue } from '../../state/config/edit.ts';
+import { DISABLED_TOOLSETS as KEY, switchToolset } from '../../state/config/toolsets.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
@@ -13,7 +13,6 @@ import { slotOf } from '../slots.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
-const KEY = 'agent.disabled_toolsets';
 const toolset: Argument = { name: 'toolset', summary: 'terminal, file, web, …, mcp-<server>, or mcp for all servers' };
 
 export const command: Command = {
@@ -44,7 +43,7 @@ export const command: Command = {
       arguments: [toolset],
       options: [jsonOption],
       examples: [{ line: 'agent tools enable web', does: 'where its platform allows it' }],
-      run: (input) => change(input, (disabled, name) => disabled.filter((one) => one !== name)),
+      run: (input) => change(input, true),
     },
     {
       name: 'disable',
@@ -52,7 +51,7 @@ export const command: Command = {
       arguments: [toolset],
       options: [jsonOption],
       examples: [{ line: 'agent tools disable mcp-github', does: 'one MCP server' }],
-      run: (input) => change(input, (disabled, name) => [...disabled.filter((one) => one !== name), name]),
+      run: (input) => change(input, false),
     },
   ],
 };
@@ -88,17 +87,14 @@ function rendered({ platform, toolsets }: Listed): string {
 /** A tool that needs something first; its description says what. */
 const isMissing = ({ description }: { description: string }): boolean => description.startsWith('not offered');
 
-async function change(input: Input, next: (disabled: string[], name: string) => string[]): Promise<number> {
+async function change(input: Input, enabled: boolean): Promise<number> {
   const name = input.args[0]!;
   await refuseUnknown(input, name);
   const home = openHome();
   prepareHome(home);
   const file = home.profile(input.profile).config;
-  const value = getConfigValue(file, KEY);
-  const before = Array.isArray(value) ? value.map(String) : [];
-  const after = next(before, name);
+  const { before, after } = await switchToolset(file, name, enabled);
   const changed = after.join('\n') !== before.join('\n');
-  if (changed) await setConfigValue(file, KEY, after);
   if (input.json) printJson({ path: file, key: KEY, before, after });
   else {
     print(`${KEY}: ${JSON.stringify(after)}${changed ? '' : ' (as before)'}  ${painter(out)('dim', file)}`);

@@ -1,4 +1,5 @@
 /** What can be completed where: the command tree flattened into rows, the same for every shell. */
+import { platformIds } from '../../ipc/contracts/platformGuides.ts';
 import { manifest } from '../../services/manifest.ts';
 import { levels, logNames, pauseScopes } from '../../base/closedWords.ts';
 import type { Command, Completion, Option } from '../command.ts';
@@ -29,7 +30,8 @@ export interface Place {
   argument: Values;
 }
 
-const words: Record<Exclude<Completion, 'file' | 'command' | 'session'>, readonly string[]> = {
+const words: Record<Exclude<Completion, 'file' | 'command' | 'session' | 'profile'>, readonly string[]> = {
+  platform: platformIds,
   slot: manifest.map(({ slot }) => slot),
   log: logNames,
   level: levels,
@@ -49,6 +51,7 @@ export function places(verbs: readonly Command[]): Place[] {
   return [top, ...verbs.flatMap((verb) => below(verb, verb.name))];
 }
 
+const PROFILES = 'agent profile list --names 2>/dev/null';
 const SESSIONS = 'agent sessions list -n 100 --ids 2>/dev/null';
 const none: Values = { words: [], files: false };
 
@@ -71,6 +74,7 @@ function below(command: Command, path: string): Place[] {
 
 function valuesOf(complete: Completion | undefined, choices: readonly string[] = []): Values {
   if (complete === 'file') return { words: [...choices], files: true };
+  if (complete === 'profile') return { words: [], files: false, printed: PROFILES };
   if (complete === 'session') return { words: ['latest'], files: false, printed: SESSIONS };
   const known = complete && complete !== 'command' ? words[complete] : [];
   return { words: [...new Set([...choices, ...known])], files: false };

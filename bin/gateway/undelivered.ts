@@ -1,37 +1,20 @@
-/** `agent gateway undelivered`: messages that were given up, read from the gateway's store without it; works while it is down. */
-import { existsSync } from 'node:fs';
+/** `agent gateway undelivered`: messages that were given up; listed without the gateway, retried and discarded by it. */
 import { stripVTControlCharacters } from 'node:util';
+import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
-import { isoTime } from '../../base/time.ts';
-import { openReadOnly } from '../../state/db/open.ts';
+import { limits } from '../../base/limits.ts';
+import type { discardDeliveries, retryDeliveries } from '../../ipc/contracts/gateway.ts';
 import { openHome } from '../../state/home.ts';
-import type { Input } from '../command.ts';
+import { readUndelivered } from '../../state/undelivered.ts';
+import { hasFlag, type Input } from '../command.ts';
+import { withWorker } from '../connect.ts';
+import { slotOf } from '../slots.ts';
 import { note, print, printJson, table } from '../terminal.ts';
 
-interface Row {
-  id: number;
-  state: 'failed' | 'expired' | 'uncertain';
-  platform: string;
-  chat: string;
-  thread: string;
-  text: string;
-  origin: string;
-  tries: number;
-  created_at: number;
-  closed_at: number;
-  error: string | null;
-}
-
-const ROWS_MAX = 500;
 const TEXT_MAX_CHARS = 60;
 
 export async function undelivered(input: Input): Promise<number> {
-  const rows = read(openHome().profile(input.profile).gatewayDb).map(({ platform, chat, thread, created_at, closed_at, ...row }) => ({
-    ...row,
-    target: [platform, chat, ...(thread === '' ? [] : [thread])].join(':'),
-    created_at: isoTime(created_at),
-    closed_at: isoTime(closed_at),
-  }));
+  const rows = readUndelivered(openHome().profile(input.profile));
   if (input.json) printJson({ undelivered: rows });
   else if (rows.length === 0) note('agent: no message of the last week was given up');
   else
@@ -51,17 +34,29 @@ export async function undelivered(input: Input): Promise<number> {
   return exitCodes.ok;
 }
 
-/** The newest last. */
-function read(path: string): Row[] {
-  if (!existsSync(path)) return [];
-  const db = openReadOnly(path);
-  try {
-    const sql = `SELECT id, state, platform, chat, thread, text, origin, tries, created_at, closed_at, error FROM outbox
-      WHERE closed_at IS NOT NULL AND state IN ('failed', 'expired', 'uncertain') ORDER BY closed_at DESC, id DESC LIMIT ?`;
-    return (db.prepare(sql).all(ROWS_MAX) as Row[]).toReversed();
-  } finally {
-    db.close();
+/** `agent gateway retry|discard <id…>` or `--all`. Exit code 1 when any of them could not be done. */
+export async function settle(input: Input, method: typeof retryDeliveries | typeof discardDeliveries, done: string): Promise<number> {
+  const home = openHome();
+  const ids = hasFlag(input, 'all') ? readUndelivered(home.profile(input.profile)).map(({ id }) => id) : input.args.map(idOf);
+  if (ids.length === 0 && !hasFlag(input, 'all'))
+    throw new AgentError('USAGE', 'name the messages by their ids, or --all', { fix: '`agent gateway undelivered` lists them' });
+  const settled =
+    ids.length === 0
+      ? { done: [], failed: [] }
+      : await withWorker(home, slotOf('gateway', input.profile), (link) =>
+          link.call(method, { ids: ids.slice(0, limits.gateway.undeliveredMax) }),
+        );
+  if (input.json) printJson(settled);
+  else {
+    print(`${done}: ${settled.done.length}`);
+    for (const { id, message } of settled.failed) note(`agent: ${id}: ${message}`);
   }
+  return settled.failed.length > 0 ? exitCodes.failed : exitCodes.ok;
+}
+
+function idOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new AgentError('USAGE', `"${text}" is no id of a message`, { fix: '`agent gateway undelivered` lists them' });
 }
 
 /** What others wrote must not steer the terminal. */

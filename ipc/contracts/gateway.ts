@@ -1,5 +1,6 @@
 /** What others ask of the gateway worker: durable delivery and platform state. */
 import { z } from 'zod';
+import { limits } from '../../base/limits.ts';
 import { method } from '../method.ts';
 
 export const PlatformState = z.object({
@@ -12,7 +13,7 @@ export const PlatformState = z.object({
 });
 export type PlatformState = z.infer<typeof PlatformState>;
 
-export const DeliveryStatus = z.enum(['pending', 'sending', 'delivered', 'uncertain', 'failed', 'expired']);
+export const DeliveryStatus = z.enum(['pending', 'sending', 'delivered', 'uncertain', 'failed', 'expired', 'discarded']);
 
 /**
  * Accepts a message for a chat into the durable outbox; the answer means "stored", not "delivered".
@@ -46,8 +47,43 @@ export const listTargets = method('delivery.targets', {
 
 export const platforms = method('gateway.platforms', {
   params: z.object({}),
-  result: z.object({ platforms: z.array(PlatformState), held: z.number() }),
+  result: z.object({
+    platforms: z.array(PlatformState),
+    held: z.number(),
+    /** Platforms whose settings have changed since the gateway started. */
+    pending: z.array(z.string()),
+  }),
 });
+
+/** What came of a connection that was tried. */
+export const PlatformTest = z.object({
+  ok: z.boolean(),
+  /** `connected`; else what the platform would be: `disconnected`, `fatal`. */
+  state: z.enum(['connected', 'disconnected', 'fatal']),
+  message: z.string(),
+  fix: z.string().nullable(),
+  took_ms: z.number(),
+});
+export type PlatformTest = z.infer<typeof PlatformTest>;
+
+/**
+ * Tries a platform with its settings as they are now: a real connection, closed again; one that is open with these
+ * settings already is only named. Errors: NOT_FOUND.
+ */
+export const testPlatform = method('gateway.test_platform', {
+  params: z.object({ platform: z.string() }),
+  result: PlatformTest,
+  timeoutMs: limits.gateway.testMs + 5_000,
+});
+
+const Ids = z.object({ ids: z.array(z.number().int()).max(limits.gateway.undeliveredMax) });
+const Settled = z.object({ done: z.array(z.number()), failed: z.array(z.object({ id: z.number(), message: z.string() })) });
+
+/** Sends messages that were given up once more, without a mark: whoever asks has looked. */
+export const retryDeliveries = method('delivery.retry', { params: Ids, result: Settled });
+
+/** Takes messages that were given up off the list; they are never sent. */
+export const discardDeliveries = method('delivery.discard', { params: Ids, result: Settled });
 
 /**
  * A turn that came from a chat waits for an answer of its people: the gateway asks there, once per `request_id`,

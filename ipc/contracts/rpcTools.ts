@@ -47,6 +47,21 @@ export const skillToggle = rpcMethod('skills.toggle', {
   result: z.object({ name: z.string(), enabled: z.boolean() }),
 });
 
+/**
+ * The owner's own text for SKILL.md, or a file beside it (`file`); `create` makes the skill. It is not staged for review:
+ * whoever could review it writes it. Errors: NOT_FOUND, BAD_REQUEST, DISK_FULL.
+ */
+export const skillSave = rpcMethod('skills.save', {
+  params: z.strictObject({
+    name: z.string(),
+    content: z.string(),
+    file: z.string().optional(),
+    category: z.string().optional(),
+    create: z.boolean().optional(),
+  }),
+  result: z.object({ name: z.string(), path: z.string() }),
+});
+
 /** A write of memory or a skill that waits for its owner (`memory.write_approval`). */
 export const StagedWrite = z.object({
   id: z.string(),
@@ -60,15 +75,18 @@ export const StagedWrite = z.object({
 });
 export type StagedWrite = z.infer<typeof StagedWrite>;
 
-export const memoryShow = rpcMethod('memory.show', {
-  params: z.strictObject({}),
-  result: z.object({
-    stores: z.array(
-      z.object({ target: z.enum(['memory', 'user']), path: z.string(), text: z.string(), chars: z.number(), cap: z.number() }),
-    ),
-    staged: z.array(StagedWrite),
-    write_approval: z.boolean(),
-  }),
+export const MemoryShown = z.object({
+  stores: z.array(z.object({ target: z.enum(['memory', 'user']), path: z.string(), text: z.string(), chars: z.number(), cap: z.number() })),
+  staged: z.array(StagedWrite),
+  write_approval: z.boolean(),
+});
+
+export const memoryShow = rpcMethod('memory.show', { params: z.strictObject({}), result: MemoryShown });
+
+/** Empties the files; what they held is kept as `<file>.before-reset`, whose paths are answered. Errors: DISK_FULL. */
+export const memoryReset = rpcMethod('memory.reset', {
+  params: z.strictObject({ target: z.enum(['all', 'memory', 'user']) }),
+  result: z.object({ kept: z.array(z.string()) }),
 });
 
 /** Neither `ids` nor `all`: nothing. Answers what is still staged. */
@@ -105,7 +123,9 @@ export const toolMethods: readonly Method[] = [
   skillsList,
   skillView,
   skillToggle,
+  skillSave,
   memoryShow,
+  memoryReset,
   memoryReview,
   processList,
   processStop,

@@ -200,8 +200,8 @@ export const attach = method('worker.attach', {
     /** A successor in a planned restart: loaded, serving nothing yet, waiting for `worker.activate`. */
     standby: z.boolean().optional(),
   }),
-  /** How often to send `worker.heartbeat`, and how long to work on without any supervisor. */
-  result: z.object({ heartbeat_ms: z.number().optional(), orphan_ms: z.number().optional() }),
+  /** How often to send `worker.heartbeat`, how long to work on without any supervisor, and whether it may leave when nobody needs it. */
+  result: z.object({ heartbeat_ms: z.number().optional(), orphan_ms: z.number().optional(), on_demand: z.boolean().optional() }),
 });
 
 /** Said to a waiting successor once the one before it is gone: serve now. */

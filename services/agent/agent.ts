@@ -15,6 +15,7 @@ import { createContextDesk, createDirectoryHints } from './context.ts';
 import { Background } from './background.ts';
 import type { HostParts } from './commandHost.ts';
 import { createChatQuestions } from './chatQuestions.ts';
+import { watchCompany } from './company.ts';
 import { conversationHandlers } from './conversations.ts';
 import { EventLog } from './events.ts';
 import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
@@ -95,6 +96,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   toolbox.abandonChildren();
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
+  const company = watchCompany(context, () => turns.active().length + side.active().length + toolbox.processes.running);
   toolbox.warm();
   await loadModel(context, desk);
 
@@ -107,7 +109,10 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   return {
     handlers: [...rpcHandlers(parts), ...conversationHandlers({ ...parts, cwd: defaultDirectory(context), waiters: new Map() })],
     relayMethods: new Set(rpcMethods.map(({ name }) => name)),
-    onLink: (link: Link) => events.welcome(link, ready),
+    onLink: (link: Link) => {
+      company.enter(link);
+      events.welcome(link, ready);
+    },
     active: () => [...turns.active(), ...side.active()],
     // Turns that all wait for people make no steps of their own and are not stuck.
     steps: () => (requests.count > 0 && requests.count >= turns.active().length ? Math.floor(Date.now() / 1_000) : 0),
@@ -124,6 +129,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
+      company[Symbol.dispose]();
       await toolbox[Symbol.asyncDispose]();
       await search.close();
       store.close();

@@ -9,7 +9,14 @@ import type { Skills } from '../../agent/ports.ts';
 import { blueprintOf, type SkillBlueprint } from '../../agent/skills/blueprint.ts';
 import { hiddenBecause, type Offer } from '../../agent/skills/gates.ts';
 import { SkillLibrary, type LibraryState, type SkillEntry } from '../../agent/skills/library.ts';
-import { plannedWrite, type SkillEditor, type SkillWrite, type StagedSkill, type StageWrite } from '../../agent/skills/skillEdit.ts';
+import {
+  plannedWrite,
+  type SkillEditor,
+  type SkillRequest,
+  type SkillWrite,
+  type StagedSkill,
+  type StageWrite,
+} from '../../agent/skills/skillEdit.ts';
 import { readSkillFile, skillFiles } from '../../agent/skills/skillFolder.ts';
 import { skillIndex } from '../../agent/skills/skillIndex.ts';
 import { linkedFiles, upstreamFile, type UpstreamParts } from '../../agent/skills/upstream.ts';
@@ -41,6 +48,8 @@ export interface SkillDesk {
   view(name: string, file: string | undefined, signal: AbortSignal): ReturnType<Skills['view']>;
   /** Writes `skills.disabled`. Errors: NOT_FOUND, CONFIG_INVALID, DISK_FULL. */
   toggle(name: string, enabled: boolean): Promise<void>;
+  /** Writes what the owner asks for, without review; the path. Errors: NOT_FOUND, BAD_REQUEST, DISK_FULL. */
+  save(request: SkillRequest): string;
   /** Suggestions for scheduled jobs, of the skills that are offered here. */
   blueprints(to?: Offered): SkillBlueprint[];
   /** Said when the tools of a session are known, for the gates that ask about toolsets. */
@@ -91,6 +100,11 @@ export function createSkillDesk(context: WorkerContext, { stage }: { stage?: Sta
       const disabled = context.config().config.skills?.disabled ?? [];
       const next = enabled ? disabled.filter((other) => other !== name) : [...new Set([...disabled, name])];
       if (next.length !== disabled.length) await setConfigValue(context.paths.config, 'skills.disabled', next);
+    },
+    save(request) {
+      const write = plannedWrite(request, library.read(), root);
+      applyWrite(root, write);
+      return join(root, write.folder, write.file ?? '');
     },
     blueprints: (to = { platform: null, safe_mode: 0 }) => offered(to).flatMap((skill) => blueprintOf(skill) ?? []),
     remember(sessionId, toolsets) {

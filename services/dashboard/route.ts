@@ -74,7 +74,7 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, prof
         profile: route.profile ? profileOf(request, profiles) : profiles.home,
         who: request.who,
         get signal() {
-          return request.signal;
+          return clientSignal(reply);
         },
         request,
         reply,
@@ -89,6 +89,14 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, prof
       return sendTagged(request, reply, tagged);
     },
   });
+}
+
+/** fastify's own signal aborts as soon as the body of a request has been read: the request is over then, its client is not gone. */
+function clientSignal({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  if (raw.destroyed) gone.abort();
+  raw.once('close', () => raw.writableFinished || gone.abort());
+  return gone.signal;
 }
 
 /** Interface spec, http.16: the body wins over the query, none means the default, an unknown one is a 404. */

@@ -2,6 +2,7 @@
  * The platforms this gateway knows, as data. An adapter's module is loaded when its platform is
  * configured, not before: their libraries cost memory. A new platform is a file and a row here.
  */
+import { guideOf, platformGuides, type PlatformId } from '../../ipc/contracts/platformGuides.ts';
 import type { Secrets } from '../../state/env.ts';
 import type { AdapterFactory } from './adapter.ts';
 
@@ -17,9 +18,10 @@ export interface PlatformEntry {
   chats(settings: Record<string, unknown>): string[];
 }
 
-export const catalog: Readonly<Record<string, PlatformEntry>> = {
+/** One for each guide that people are shown, by type. */
+const entries: Readonly<Record<PlatformId, PlatformEntry>> = {
   irc: {
-    canSend: true,
+    canSend: platformGuides.irc.canSend,
     load: async () => (await import('./adapters/irc.ts')).createIrcAdapter,
     fromSecrets: (secrets) => {
       const host = secrets.get('IRC_HOST');
@@ -34,7 +36,7 @@ export const catalog: Readonly<Record<string, PlatformEntry>> = {
       [settings.home_channel, ...(Array.isArray(settings.channels) ? settings.channels : [])].filter((chat) => typeof chat === 'string'),
   },
   webhook: {
-    canSend: false,
+    canSend: platformGuides.webhook.canSend,
     load: async () => (await import('./adapters/webhook.ts')).createWebhookAdapter,
     fromSecrets: (secrets) => {
       if (!/^(1|true|yes)$/i.test(secrets.get('WEBHOOK_ENABLED') ?? '')) return undefined;
@@ -45,3 +47,9 @@ export const catalog: Readonly<Record<string, PlatformEntry>> = {
     chats: () => [],
   },
 };
+
+export const catalog: Readonly<Record<string, PlatformEntry>> = entries;
+
+/** Values of the variables that an adapter may read beside its settings. */
+export const secretsOf = (platform: string, secrets: Secrets): string[] =>
+  (guideOf(platform)?.variables ?? []).map(({ key }) => secrets.get(key) ?? '');

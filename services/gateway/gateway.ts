@@ -22,6 +22,7 @@ import { createQuestions, isVerdict, type Questions } from './questions.ts';
 import { createStateFile } from './stateFile.ts';
 import { GatewayStore } from './store.ts';
 import { parseTarget } from './targets.ts';
+import { testPlatform } from './testPlatform.ts';
 import { createTurns, putReply, type Turns } from './turns.ts';
 
 export async function startGateway(context: WorkerContext): Promise<WorkerService> {
@@ -77,7 +78,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   const pruning = setInterval(prune, limits.gateway.pruneMs).unref();
 
   return {
-    handlers: handlers({ store, platforms, delivery, turns, questions, resolve }),
+    handlers: handlers({ context, store, platforms, delivery, turns, questions, resolve }),
     active: () => [...turns.active(), ...delivery.active()],
     facts,
     steps: () => store.changes,
@@ -112,6 +113,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
 }
 
 interface HandlerParts {
+  context: WorkerContext;
   store: GatewayStore;
   platforms: Platforms;
   delivery: Delivery;
@@ -120,7 +122,7 @@ interface HandlerParts {
   resolve(text: string): Reply | undefined;
 }
 
-function handlers({ store, platforms, delivery, turns, questions, resolve }: HandlerParts): Handler[] {
+function handlers({ context, store, platforms, delivery, turns, questions, resolve }: HandlerParts): Handler[] {
   return [
     handle(contract.enqueueDelivery, ({ target, text, idempotency_key, origin }) => {
       const chat = resolve(target) ?? unknownTarget(platforms, target);
@@ -137,8 +139,24 @@ function handlers({ store, platforms, delivery, turns, questions, resolve }: Han
     handle(contract.listTargets, () => ({ targets: targetsOf(store, platforms) })),
     handle(contract.conversationAsked, (asked) => ({ asked: questions.ask(asked) })),
     handle(contract.conversationSettled, ({ request_id, reason }) => ({ known: questions.settled(request_id, reason) })),
-    handle(contract.platforms, () => ({ platforms: platforms.states(), held: turns.held() })),
+    handle(contract.platforms, () => ({ platforms: platforms.states(), held: turns.held(), pending: platforms.pending() })),
+    handle(contract.testPlatform, ({ platform }, { signal }) => testPlatform({ context, platforms, target: resolve }, platform, signal)),
+    handle(contract.retryDeliveries, ({ ids }) => {
+      const settled = settleEach(ids, (id) => store.outbox.revive(id, Date.now()));
+      if (settled.done.length > 0) delivery.wake();
+      return settled;
+    }),
+    handle(contract.discardDeliveries, ({ ids }) => settleEach(ids, (id) => store.outbox.discard(id))),
   ];
+}
+
+function settleEach(
+  ids: readonly number[],
+  settle: (id: number) => boolean,
+): { done: number[]; failed: { id: number; message: string }[] } {
+  const done = ids.filter((id) => settle(id));
+  const failed = ids.filter((id) => !done.includes(id)).map((id) => ({ id, message: 'no message of that number was given up' }));
+  return { done, failed };
 }
 
 function resolveTarget(platforms: Platforms, text: string): Reply | undefined {

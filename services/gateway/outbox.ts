@@ -6,7 +6,7 @@
 import { limits } from '../../base/limits.ts';
 import type { Db } from '../../state/db/open.ts';
 
-export type OutboxState = 'pending' | 'sending' | 'delivered' | 'uncertain' | 'failed' | 'expired';
+export type OutboxState = 'pending' | 'sending' | 'delivered' | 'uncertain' | 'failed' | 'expired' | 'discarded';
 
 export interface NewDelivery {
   idempotency_key: string;
@@ -118,6 +118,25 @@ export class Outbox {
 
   close(id: number, state: Exclude<OutboxState, 'pending' | 'sending'>, nowMs: number, error: string | null = null): void {
     this.#db.prepare('UPDATE outbox SET state = ?, closed_at = ?, error = ? WHERE id = ?').run(state, nowMs, error, id);
+  }
+
+  /** A message that was given up is due again, from the part on that is still missing. False = there is no such one. */
+  revive(id: number, nowMs: number): boolean {
+    return (
+      this.#db
+        .prepare(
+          `UPDATE outbox SET state = 'pending', closed_at = NULL, tries = 0, resends = 0, error = NULL, next_try_at = @nowMs, expires_at = @expiresMs
+           WHERE id = @id AND closed_at IS NOT NULL AND state IN ('failed', 'expired', 'uncertain')`,
+        )
+        .run({ id, nowMs, expiresMs: nowMs + limits.gateway.deliveryFreshMs }).changes === 1
+    );
+  }
+
+  /** A message that was given up is never asked about again; its key is remembered as long as any. False = there is no such one. */
+  discard(id: number): boolean {
+    const sql =
+      "UPDATE outbox SET state = 'discarded' WHERE id = ? AND closed_at IS NOT NULL AND state IN ('failed', 'expired', 'uncertain')";
+    return this.#db.prepare(sql).run(id).changes === 1;
   }
 
   /** After a crash: what was being sent is uncertain. Answers how many. */

@@ -4,13 +4,14 @@
  * `fatal` and says what to change; the others go on.
  */
 import { AgentError, errnoOf, isAgentError, messageOf } from '../../base/errors.ts';
+import { digest } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import { jitteredDelayMs, sleep } from '../../base/time.ts';
 import type { PlatformState } from '../../ipc/contracts/gateway.ts';
 import { interpolate, type Secrets } from '../../state/env.ts';
 import type { WorkerContext } from '../worker.ts';
 import { SendError, type Adapter, type AdapterHost } from './adapter.ts';
-import { catalog } from './catalog.ts';
+import { catalog, secretsOf } from './catalog.ts';
 
 export interface Platforms {
   states(): PlatformState[];
@@ -22,6 +23,8 @@ export interface Platforms {
   send(platform: string, chat: string, part: string, signal: AbortSignal): Promise<void>;
   /** Connects all that are wanted; each goes its own way. */
   connect(): void;
+  /** Platforms whose settings or secrets are others than those they run with: a restart takes them over. */
+  pending(): string[];
   close(): Promise<void>;
 }
 
@@ -43,6 +46,7 @@ interface Slot {
 
 export function createPlatforms({ context, host, onState }: PlatformsParts): Platforms {
   const slots = new Map<string, Slot>();
+  const before = stampsOf(context);
   for (const { name, settings, state } of wanted(context)) {
     slots.set(name, { name, settings, state, adapter: undefined, life: new AbortController(), done: Promise.resolve() });
   }
@@ -56,6 +60,10 @@ export function createPlatforms({ context, host, onState }: PlatformsParts): Pla
 
   return {
     states: () => [...slots.values()].map((slot) => slot.state),
+    pending() {
+      const now = stampsOf(context);
+      return [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name));
+    },
     settings(platform) {
       const slot = slots.get(platform);
       return slot && slot.state.state !== 'disabled' && catalog[platform] ? slot.settings : undefined;
@@ -157,6 +165,18 @@ function wanted({ config, secrets }: WorkerContext): Wanted[] {
     };
   });
 }
+
+/** What each platform is configured with, as digests. */
+function stampsOf(context: WorkerContext): Map<string, string> {
+  const secrets = context.secrets();
+  return new Map(
+    wanted(context).map(({ name, settings }) => [name, digest(JSON.stringify([settings, secretsOf(name, secrets)]), 20)] as const),
+  );
+}
+
+/** As a platform would be started now. */
+export const wantedNow = (context: WorkerContext, name: string): Record<string, unknown> | undefined =>
+  wanted(context).find((one) => one.name === name)?.settings;
 
 function stateOf(platform: string, state: PlatformState['state'], error?: AgentError): PlatformState {
   return {

@@ -61,20 +61,33 @@ export function parseValue(text: string): unknown {
  * result is valid and leaves the dashboard open to its user. Errors: CONFIG_KEY, CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD.
  */
 export async function setConfigValue(path: string, dotted: string, value: unknown): Promise<{ before: unknown; after: unknown }> {
-  const wanted = parseKeyPath(dotted);
+  const before = await setConfigValues(path, { [dotted]: value });
+  return { before: before[dotted], after: value };
+}
+
+/** Several at once, by dotted path; all of them or none. Answers what stood there. Errors: as of one. */
+export async function setConfigValues(path: string, changes: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+  const wanted = Object.entries(changes).map(([dotted, value]) => ({ dotted, value, wanted: parseKeyPath(dotted) }));
+  if (wanted.length === 0) return {};
   return withFileLock(path, () => {
     const old = readText(path);
     const document = parseYaml(old, path);
-    refuseShadowing(document, wanted, dotted);
-    const keys = asWritten(document, wanted, dotted);
-    const before: unknown = plain(document.getIn(keys));
-    if (value !== undefined) setIn(document, keys, value);
-    else if (document.hasIn(keys)) document.deleteIn(keys);
+    const before = wanted.map((change) => [change.dotted, changeIn(document, change)] as const);
     const text = document.toString({ lineWidth: 0 });
     accept(path, old, text);
     writeFileAtomic(path, text);
-    return { before, after: value };
+    return Object.fromEntries(before);
   });
+}
+
+/** Answers the value before. */
+function changeIn(document: Document.Parsed, { dotted, value, wanted }: { dotted: string; value: unknown; wanted: KeyPath }): unknown {
+  refuseShadowing(document, wanted, dotted);
+  const keys = asWritten(document, wanted, dotted);
+  const before: unknown = plain(document.getIn(keys));
+  if (value !== undefined) setIn(document, keys, value);
+  else if (document.hasIn(keys)) document.deleteIn(keys);
+  return before;
 }
 
 /** Replaces the whole file after validating it. Errors: CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD. */

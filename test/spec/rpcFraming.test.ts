@@ -76,6 +76,8 @@ const needed: Record<string, object> = {
   'config.set': { key: 'display.skin', value: 'mono' },
   'skills.view': { name: 'nobody' },
   'skills.toggle': { name: 'nobody', enabled: false },
+  'skills.save': { name: 'nobody', content: 'x' },
+  'memory.reset': { target: 'user' },
   'memory.review': { decision: 'reject', all: true },
   'process.stop': { process_id: 'nobody' },
 };
@@ -83,6 +85,7 @@ const needed: Record<string, object> = {
 const refused: Record<string, string> = {
   'skills.view': 'NOT_FOUND',
   'skills.toggle': 'NOT_FOUND',
+  'skills.save': 'NOT_FOUND',
   'process.stop': 'UNKNOWN_PROCESS',
 };
 

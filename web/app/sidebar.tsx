@@ -7,6 +7,7 @@ import { IconButton } from '../ui/button.tsx';
 import { useConnectionState, useObservable } from './context.ts';
 import { places, type PlaceEntry } from './places.ts';
 import { signedIn } from '../token.ts';
+import { ProfilePicker } from './profilePicker.tsx';
 import { setTheme, theme, type Theme } from './theme.ts';
 
 /** Only where people sign in: no part of the first load. */
@@ -74,13 +75,14 @@ function Foot({ row = false }: { row?: boolean }) {
   const { version } = useConnectionState();
   return (
     <div
-      className={`flex shrink-0 items-center justify-center gap-1 border-t border-line py-1.5 text-[0.6875rem] text-faint ${row ? 'px-4' : 'flex-col'}`}
+      className={`flex shrink-0 items-center justify-center gap-1 border-t border-line py-1.5 text-[0.6875rem] text-faint ${row ? 'px-4' : 'flex-col px-1.5'}`}
     >
       {signedIn && (
         <Suspense fallback={<span className="size-8" />}>
           <Account />
         </Suspense>
       )}
+      <ProfilePicker />
       <ThemeButton />
       <span>{version ? `v${version}` : ' '}</span>
     </div>

@@ -34,8 +34,12 @@ export function Section({ title, lead, actions, children }: SectionProps) {
 }
 
 /** A raised area: one thing of a list, or a form. */
-export function Card({ children, className = '' }: { children: ReactNode; className?: string }) {
-  return <div className={`min-w-0 rounded-xl border border-line bg-surface p-4 ${className}`}>{children}</div>;
+export function Card({ children, className = '', ...rest }: { children: ReactNode; className?: string; 'data-platform'?: string }) {
+  return (
+    <div className={`min-w-0 rounded-xl border border-line bg-surface p-4 ${className}`} {...rest}>
+      {children}
+    </div>
+  );
 }
 
 /** Nothing there yet: says so, and what to do. */

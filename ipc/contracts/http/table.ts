@@ -3,13 +3,18 @@ import type { HttpRoute, KeyOf } from '../../httpRoute.ts';
 import * as auth from './auth.ts';
 import * as cron from './cron.ts';
 import * as logs from './logs.ts';
+import * as memory from './memory.ts';
 import * as pause from './pause.ts';
+import * as platforms from './platforms.ts';
+import * as profiles from './profiles.ts';
 import * as service from './service.ts';
 import * as sessions from './sessions.ts';
+import * as skills from './skills.ts';
 import * as status from './status.ts';
+import * as tools from './tools.ts';
 import * as workers from './workers.ts';
 
-const subjects = [status, auth, workers, pause, logs, sessions, cron, service] as const;
+const subjects = [status, auth, workers, pause, logs, sessions, cron, platforms, profiles, skills, tools, memory, service] as const;
 
 type ValueOf<T> = T extends unknown ? T[keyof T] : never;
 type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { hiddenBecause } from '../../../agent/skills/gates.ts';
 import { sorted } from '../../../agent/skills/skillIndex.ts';
 import { contextBreakdown, promptSize } from '../../../ipc/contracts/rpcSessions.ts';
-import { skillsList, skillToggle, skillView } from '../../../ipc/contracts/rpcTools.ts';
+import { skillSave, skillsList, skillToggle, skillView } from '../../../ipc/contracts/rpcTools.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import type { ResultOf } from '../../../ipc/method.ts';
 import { rowOfFile } from '../context.ts';
@@ -41,6 +41,10 @@ export function contextMethods(parts: SessionParts): Handler[] {
       const skill = skills.state().skills.get(name);
       return { name, path: skill ? join(skill.path, file ?? 'SKILL.md') : '', content: text, files };
     }),
+    handle(skillSave, ({ name, content, file, category, create = false }) => ({
+      name,
+      path: skills.save({ action: create ? 'create' : 'edit', name, content, file, category }),
+    })),
     handle(skillToggle, async ({ name, enabled }) => {
       await skills.toggle(name, enabled);
       return { name, enabled };

@@ -3,10 +3,15 @@ import type { Dashboard } from '../http.ts';
 import type { HttpHandler } from '../route.ts';
 import { authRoutes } from './auth.ts';
 import { logRoutes } from './logs.ts';
+import { memoryRoutes } from './memory.ts';
 import { pauseRoutes } from './pause.ts';
+import { platformRoutes } from './platforms.ts';
+import { profileRoutes } from './profiles.ts';
 import { serviceRoutes } from './service.ts';
 import { sessionRoutes } from './sessions.ts';
+import { skillRoutes } from './skills.ts';
 import { statusRoutes } from './status.ts';
+import { toolRoutes } from './tools.ts';
 import { workerRoutes } from './workers.ts';
 
 export function allRoutes(dashboard: Dashboard): HttpHandler[] {
@@ -18,5 +23,10 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...logRoutes(),
     ...serviceRoutes(dashboard),
     ...sessionRoutes(dashboard),
+    ...platformRoutes(dashboard),
+    ...profileRoutes(dashboard),
+    ...skillRoutes(dashboard),
+    ...toolRoutes(dashboard),
+    ...memoryRoutes(dashboard),
   ];
 }

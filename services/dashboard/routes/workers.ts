@@ -12,7 +12,7 @@ type Action = keyof typeof commands;
 type Accepted = { accepted: true; slot: string; action: string };
 
 /** A drain of a busy agent, its end, and its start-up: what a slot command may take. */
-const commandMs = limits.worker.drainBusyMs + limits.worker.termMs + limits.worker.killMs + limits.worker.startupMs;
+export const commandMs = limits.worker.drainBusyMs + limits.worker.termMs + limits.worker.killMs + limits.worker.startupMs;
 
 export function workerRoutes(dashboard: Dashboard): HttpHandler[] {
   const { overview } = dashboard;
@@ -51,7 +51,7 @@ async function command(
   }
 }
 
-function noSupervisor(thrown: unknown): never {
+export function noSupervisor(thrown: unknown): never {
   if (!isTransport(thrown)) throw thrown;
   throw new AgentError('NO_SUPERVISOR', 'no supervisor answers', { cause: thrown, fix: 'start it with `agent up`' });
 }

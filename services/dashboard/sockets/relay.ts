@@ -1,26 +1,31 @@
 /**
- * `/api/ws`: one connection to the agent worker per browser socket, frames handed on unread in both
- * directions. The browser socket outlives the agent worker: calls in flight are answered PEER_GONE, the
+ * `/api/ws`: one connection to the agent worker of the query's profile per browser socket, frames handed on unread in
+ * both directions; the worker of another profile is started when it does not run. The browser socket outlives the agent worker: calls in flight are answered PEER_GONE, the
  * worker is dialled again, and its `gateway.ready` tells the page to resume by `session.events.since`.
  */
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { WebSocket } from 'ws';
 import { errorTable, isAgentError, messageOf, type ErrorCode } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { errorFields } from '../../../base/log.ts';
 import { event } from '../../../ipc/contracts/rpcEvents.ts';
+import { ensureSlot } from '../../../ipc/contracts/supervisor.ts';
 import { dialFrames, type FrameStream } from '../../../ipc/dial.ts';
+import { DEFAULT_PROFILE, requireProfile } from '../../../state/home.ts';
 import type { Dashboard } from '../http.ts';
 import { createOutlet } from './outlet.ts';
 import { watchSockets, type SocketWatch } from './socketWatch.ts';
 import type { SocketRoute } from './upgrade.ts';
 
-const AGENT = 'agent';
-
-export function createAgentRelay({ context }: Dashboard): SocketRoute & Disposable {
+export function createAgentRelay(dashboard: Dashboard): SocketRoute & Disposable {
+  const { context } = dashboard;
   const watch = watchSockets(context.home.run.dir);
+  const nameOf = (query: URLSearchParams) => query.get('profile') || DEFAULT_PROFILE;
   return {
-    serve: (socket) =>
-      void relay(socket, context, watch).catch((thrown: unknown) => {
+    prepare: (query) => void requireProfile(context.home, nameOf(query)),
+    serve: (socket, query) =>
+      void relay(socket, { dashboard, watch, profile: nameOf(query) }).catch((thrown: unknown) => {
         context.log.error('a relay to the agent worker failed', errorFields(thrown));
         socket.close(1011, 'the relay failed');
       }),
@@ -28,7 +33,15 @@ export function createAgentRelay({ context }: Dashboard): SocketRoute & Disposab
   };
 }
 
-async function relay(socket: WebSocket, context: Dashboard['context'], watch: SocketWatch): Promise<void> {
+interface RelayParts {
+  dashboard: Dashboard;
+  watch: SocketWatch;
+  profile: string;
+}
+
+async function relay(socket: WebSocket, { dashboard, watch, profile }: RelayParts): Promise<void> {
+  const { context } = dashboard;
+  const slot = profile === DEFAULT_PROFILE ? 'agent' : `agent@${profile}`;
   const life = new AbortController();
   socket.once('close', () => life.abort());
   const calls = new Calls();
@@ -50,9 +63,11 @@ async function relay(socket: WebSocket, context: Dashboard['context'], watch: So
   socket.pause();
 
   while (!life.signal.aborted) {
-    const seen = watch.count(AGENT);
+    const path = context.home.run.socket(slot);
+    const name = basename(path, '.sock');
+    const seen = watch.count(name);
     try {
-      stream = await dialFrames(context.home.run.socket(AGENT), {
+      stream = await dialFrames(path, {
         token: context.token,
         slot: context.slot,
         code: context.release.code,
@@ -63,7 +78,9 @@ async function relay(socket: WebSocket, context: Dashboard['context'], watch: So
       if (isAgentError(thrown) && !thrown.retry) context.log.warn(`the agent worker refuses a browser: ${messageOf(thrown)}`);
       socket.resume();
       calls.fail(socket, 'the agent worker does not run');
-      await watch.after(AGENT, seen, life.signal);
+      if (profile !== DEFAULT_PROFILE && !existsSync(context.home.profile(profile).soul)) return socket.close(1008, 'the profile is gone');
+      await wake(dashboard, slot);
+      await watch.after(name, seen, life.signal);
       continue;
     }
     socket.resume();
@@ -72,6 +89,14 @@ async function relay(socket: WebSocket, context: Dashboard['context'], watch: So
     calls.fail(socket, 'the agent worker ended before it answered');
     if (!life.signal.aborted) socket.send(away('the agent worker ended'));
   }
+}
+
+/** Of another profile it starts on demand; that of the default profile is the supervisor's business. */
+async function wake({ context, overview }: Dashboard, slot: string): Promise<void> {
+  if (slot === 'agent') return;
+  await overview.supervisor.call(ensureSlot, { slot }, { signal: context.signal }).catch((thrown: unknown) => {
+    context.log.warn(`${slot} could not be started: ${messageOf(thrown)}`);
+  });
 }
 
 function holdUntilDrained(browser: WebSocket, { socket: agent }: FrameStream): void {

@@ -1,0 +1,98 @@
+/** Messages that were given up: why, and what is to become of each. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { AnswerOf } from '../../ipc/httpRoute.ts';
+import type { listUndelivered } from '../../ipc/contracts/http/platforms.ts';
+import { request } from '../api.ts';
+import { age, sentence } from '../app/format.ts';
+import { useProfile } from '../app/profile.ts';
+import { Button } from '../ui/button.tsx';
+import { DataTable } from '../ui/dataTable.tsx';
+import { Badge, Notice, type Tone } from '../ui/notice.tsx';
+import { Section } from '../ui/place.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { toast } from '../ui/toast.tsx';
+
+const LOOK_MS = 10_000;
+
+type Row = AnswerOf<typeof listUndelivered>['undelivered'][number];
+type Verb = 'retry' | 'discard';
+
+const words: Record<Row['state'], { tone: Tone; word: string }> = {
+  failed: { tone: 'bad', word: 'Refused' },
+  expired: { tone: 'warn', word: 'Too late' },
+  uncertain: { tone: 'warn', word: 'Perhaps sent' },
+};
+
+export function UndeliveredList({ running }: { running: boolean }) {
+  const profile = useProfile();
+  const queries = useQueryClient();
+  const { data, error } = useQuery({
+    queryKey: ['undelivered', profile],
+    queryFn: ({ signal }) => request('GET /api/messaging/undelivered', { query: { profile }, signal }),
+    refetchInterval: LOOK_MS,
+  });
+  const settle = useMutation({
+    mutationFn: ({ verb, ids }: { verb: Verb; ids: number[] }) =>
+      request(`POST /api/messaging/undelivered/${verb}`, { query: { profile }, body: { ids } }),
+    onSuccess: ({ done }, { verb }) =>
+      toast(`${done.length} ${done.length === 1 ? 'message' : 'messages'} ${verb === 'retry' ? 'on the way again' : 'discarded'}.`),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['undelivered'] }),
+  });
+  const rows = data?.undelivered.toReversed() ?? [];
+  if (error) return <Problem thrown={error} />;
+  if (rows.length === 0) return null;
+  const busy = !running || settle.isPending;
+  const buttons = (ids: number[], all = '') => (
+    <span className="flex flex-wrap gap-2">
+      <Button disabled={busy} onClick={() => settle.mutate({ verb: 'retry', ids })}>
+        Send again{all}
+      </Button>
+      <Button weight="quiet" disabled={busy} onClick={() => settle.mutate({ verb: 'discard', ids })}>
+        Discard{all}
+      </Button>
+    </span>
+  );
+  return (
+    <Section
+      title="Undelivered messages"
+      lead="Given up within the last week. Nothing sends them again by itself: look in the chat first."
+      actions={
+        rows.length > 1
+          ? buttons(
+              rows.map(({ id }) => id),
+              ' all',
+            )
+          : undefined
+      }
+    >
+      {!running && <Notice tone="neutral">Start the gateway to send or discard them.</Notice>}
+      {settle.error && <Problem thrown={settle.error} />}
+      <DataTable
+        label="Undelivered messages"
+        rows={rows}
+        keyOf={({ id }) => String(id)}
+        columns={[
+          { name: 'Message', cell: message },
+          { name: 'Why', cell: reason },
+          { name: 'Act', quiet: true, cell: ({ id }) => buttons([id]) },
+        ]}
+      />
+    </Section>
+  );
+}
+
+const message = ({ text, target, closed_at }: Row) => (
+  <div className="grid gap-0.5">
+    <span className="line-clamp-3 break-words whitespace-pre-line">{text}</span>
+    <span className="text-xs break-all text-soft">
+      to {target}, {age(closed_at) === 'now' ? 'just now' : `${age(closed_at)} ago`}
+    </span>
+  </div>
+);
+
+const reason = ({ state, error }: Row) => (
+  <div className="grid justify-items-start gap-1">
+    <Badge tone={words[state].tone}>{words[state].word}</Badge>
+    <span className="text-xs break-words text-soft">{error ? sentence(error) : ''}</span>
+  </div>
+);

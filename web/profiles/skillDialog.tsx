@@ -1,0 +1,152 @@
+/** The text of a skill and of the files beside it, to be read and changed; and a new one. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import { request } from '../api.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { SelectField, TextArea, TextField } from '../ui/field.tsx';
+import { Skeleton } from '../ui/place.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { toast } from '../ui/toast.tsx';
+
+interface SkillProps {
+  profile: string;
+  name: string;
+  onClose: () => void;
+}
+
+export function SkillDialog({ profile, name, onClose }: SkillProps) {
+  const queries = useQueryClient();
+  const [file, setFile] = useState('SKILL.md');
+  const [draft, setDraft] = useState<string | null>(null);
+  const key = ['skill', profile, name, file];
+  const { data, error } = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => request('GET /api/skills/content', { query: { profile, name, file }, signal }),
+  });
+  /** Named by SKILL.md alone; kept while another file is read. */
+  const files = useQuery({
+    queryKey: ['skill', profile, name, 'SKILL.md'],
+    queryFn: ({ signal }) => request('GET /api/skills/content', { query: { profile, name }, signal }),
+  }).data?.files;
+  const save = useMutation({
+    mutationFn: (content: string) => request('PUT /api/skills/content', { query: { profile }, body: { name, file, content } }),
+    async onSuccess() {
+      await Promise.all([queries.invalidateQueries({ queryKey: key }), queries.invalidateQueries({ queryKey: ['skills', profile] })]);
+      setDraft(null);
+      toast(`${name}: ${file} is saved.`);
+    },
+  });
+  const text = draft ?? data?.content ?? '';
+  const changed = draft !== null && draft !== data?.content;
+  return (
+    <Dialog
+      open
+      wide
+      onClose={onClose}
+      title={name}
+      actions={
+        <>
+          <Button onClick={onClose}>Close</Button>
+          <Button weight="strong" disabled={!changed || save.isPending} onClick={() => save.mutate(text)}>
+            {save.isPending ? 'Saving…' : 'Save'}
+          </Button>
+        </>
+      }
+    >
+      {files && files.length > 0 && (
+        <SelectField
+          label="File"
+          value={file}
+          choices={['SKILL.md', ...files.filter((one) => one !== 'SKILL.md')].map((one) => ({ value: one, label: one }))}
+          onChange={(event) => {
+            setDraft(null);
+            setFile(event.target.value);
+          }}
+        />
+      )}
+      {error && <Problem thrown={error} />}
+      {!data && !error && <Skeleton height={18} />}
+      {data && (
+        <TextArea
+          label="Text"
+          mono
+          rows={16}
+          value={text}
+          hint={<span className="break-all">{data.path}</span>}
+          onChange={(event) => setDraft(event.target.value)}
+        />
+      )}
+      {save.error && <Problem thrown={save.error} />}
+    </Dialog>
+  );
+}
+
+const template = (name: string) => `---
+name: ${name}
+description: When to use it, in a sentence
+---
+
+# How it is done
+
+1.
+`;
+
+export function NewSkill({ profile, onClose }: Omit<SkillProps, 'name'>) {
+  const queries = useQueryClient();
+  const [name, setName] = useState('');
+  const [category, setCategory] = useState('');
+  const [draft, setDraft] = useState<string | null>(null);
+  const content = draft ?? template(name || 'name');
+  const create = useMutation({
+    mutationFn: () => request('POST /api/skills', { query: { profile }, body: { name, content, ...(category ? { category } : {}) } }),
+    async onSuccess() {
+      await queries.invalidateQueries({ queryKey: ['skills', profile] });
+      toast(`${name} is made.`);
+      onClose();
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <Dialog
+      open
+      wide
+      onClose={onClose}
+      title="New skill"
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button weight="strong" type="submit" form="new-skill" disabled={create.isPending || name === ''}>
+            {create.isPending ? 'Creating…' : 'Create'}
+          </Button>
+        </>
+      }
+    >
+      <form id="new-skill" onSubmit={submit} className="grid gap-4">
+        <div className="grid gap-4 sm:grid-cols-2">
+          <TextField
+            label="Name"
+            value={name}
+            spellCheck={false}
+            autoComplete="off"
+            hint="Small letters, digits and dashes."
+            onChange={(event) => setName(event.target.value)}
+          />
+          <TextField
+            label="Category"
+            value={category}
+            spellCheck={false}
+            autoComplete="off"
+            hint="A folder, for order; may be empty."
+            onChange={(event) => setCategory(event.target.value)}
+          />
+        </div>
+        <TextArea label="SKILL.md" mono rows={12} value={content} onChange={(event) => setDraft(event.target.value)} />
+        {create.error && <Problem thrown={create.error} />}
+      </form>
+    </Dialog>
+  );
+}
