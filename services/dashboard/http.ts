@@ -11,7 +11,7 @@ import type { Access } from '../../ipc/httpRoute.ts';
 import type { ProfilePaths } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { Binding } from './binding.ts';
-import type { Gate } from './auth/gate.ts';
+import type { Gate } from './auth/contract.ts';
 import type { Identity } from './auth/identity.ts';
 import { addSignInRoutes, loginAddress } from './auth/routes.ts';
 import { checkOrigin, tokenOf, type SessionToken } from './guard.ts';

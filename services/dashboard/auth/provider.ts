@@ -42,3 +42,5 @@ export interface RedirectProvider {
 }
 
 export type Provider = PasswordProvider | RedirectProvider;
+
+export const isPassword = (provider: Provider): provider is PasswordProvider => provider.kind === 'password';

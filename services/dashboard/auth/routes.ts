@@ -10,7 +10,7 @@ import { limits } from '../../../base/limits.ts';
 import type { Dashboard } from '../http.ts';
 import { parseRequest } from '../problem.ts';
 import { requireSameSite } from './csrf.ts';
-import type { Door } from './gate.ts';
+import type { Door } from './contract.ts';
 import { loginPage, loginProblems, safeNext, type LoginProblem } from './loginPage.ts';
 import { LOGIN_PATH } from './refusal.ts';
 import { identityOf } from './session.ts';

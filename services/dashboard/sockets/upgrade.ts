@@ -10,7 +10,7 @@ import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { sleep } from '../../../base/time.ts';
 import type { Identity } from '../auth/identity.ts';
-import type { SocketPass } from '../auth/gate.ts';
+import type { SocketPass } from '../auth/contract.ts';
 import { checkOrigin } from '../guard.ts';
 import type { Dashboard } from '../http.ts';
 import { pinnedProfile, withinPinned } from '../pinned.ts';
