@@ -8,7 +8,7 @@ export async function openBrowser(address: string, env: NodeJS.ProcessEnv = proc
   const opener = openerOf(env);
   if (!opener) return false;
   const [file, ...args] = opener as [string, ...string[]];
-  const child = spawn(file, [...args, address], { detached: true, stdio: 'ignore', env: env as Record<string, string> });
+  const child = spawn(file, [...args, address], { detached: true, stdio: 'ignore', env });
   return new Promise((resolve) => {
     const done = (opened: boolean) => {
       clearTimeout(taken);

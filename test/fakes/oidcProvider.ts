@@ -59,13 +59,13 @@ export async function startFakeProvider({
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'PS256'] },
     claims: { profile: ['name'], email: ['email', 'email_verified'] },
     findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id, ...claims }) }),
-    features: { devInteractions: { enabled: false }, revocation: { enabled: true }, ...configuration.features },
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
     pkce: { required: () => true },
     cookies: { keys: ['a key of a test'] },
     ttl: { AccessToken: accessSeconds, IdToken: accessSeconds, RefreshToken: 86_400, Interaction: 600, Session: 86_400, Grant: 86_400 },
     ...configuration,
-  } as Configuration);
+    features: { devInteractions: { enabled: false }, revocation: { enabled: true }, ...configuration.features },
+  });
   const fake: FakeProvider = {
     issuer,
     asked: [],

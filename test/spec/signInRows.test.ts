@@ -1,16 +1,18 @@
 /** Interface spec, "Authentication", where people sign in; and the close codes of WebSockets. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { CLIENT_ID, publicClient, startFakeProvider } from '../fakes/oidcProvider.ts';
 import { ensurePage } from '../harness/browser.ts';
-import { cli } from '../harness/cli.ts';
+import { cli, cliEnv, errorOf } from '../harness/cli.ts';
 import { closed, startDashboard } from '../harness/dashboard.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { cheapHash, PASSWORD, startGated, ticketOf, USERNAME } from '../harness/signIn.ts';
 import { until } from '../harness/until.ts';
+import { openTerminal } from '../harness/tmux.ts';
 import { WebClient } from '../harness/webClient.ts';
-import { startWorker } from '../harness/worker.ts';
+import { projectRoot, startWorker } from '../harness/worker.ts';
 
 await ensurePage();
 t.setTimeout(110_000);
@@ -197,6 +199,39 @@ t.test('auth.13 secrets appear in neither config.yaml nor the page, and are read
   t.match(set, { code: 0, stderr: '' });
   t.notMatch(set.stdout + readFileSync(home.env, 'utf8'), 'hunter2');
   t.match(readFileSync(home.env, 'utf8'), /PASSWORD_HASH='scrypt\$16384\$8\$5\$/);
+  await using terminal = await openTerminal(`${process.execPath} ${join(projectRoot, 'bin/main.ts')} dashboard passwd --username ada`, {
+    env: cliEnv({ home }),
+  });
+  await terminal.shows('New password for ada:');
+  await terminal.type('another secret');
+  await terminal.press('Enter');
+  await terminal.shows('The same again:');
+  await terminal.type('another secret');
+  await terminal.press('Enter');
+  t.notMatch(await terminal.shows('ada signs in with the new password.'), 'another secret', 'what is typed is not shown');
   for (const word of ['--password', 'hunter2hunter2'])
     t.equal((await cli(['dashboard', 'passwd', word], { home })).code, exitCodes.usage, `no ${word} on the command line`);
+});
+
+t.test('auth.2 a change of config.yaml that would lock the user out is refused by every command, and nothing is written', async (t) => {
+  const text = '# mine\ndashboard: { port: 9200 }\n';
+  using home = testHome({ 'config.yaml': text });
+  for (const [key, value] of [
+    ['dashboard.host', '0.0.0.0'],
+    ['dashboard.public_url', 'https://agent.example.org'],
+    ['dashboard.port', '6000'],
+    ['dashboard.basic_auth.password_hash', 'md5'],
+    ['dashboard.trusted_proxies', '["*"]'],
+  ] as const) {
+    const refused = await cli(['config', 'set', key, value, '--json'], { home });
+    t.match({ code: refused.code, error: errorOf(refused).code }, { code: exitCodes.config, error: 'CONFIG_LOCKOUT' }, `${key} ${value}`);
+  }
+  t.equal(readFileSync(home.config, 'utf8'), text);
+  t.equal((await cli(['dashboard', 'passwd', '--username', 'ada'], { home, stdin: 'long enough\n' })).code, 0);
+  t.equal((await cli(['config', 'set', 'dashboard.host', '0.0.0.0'], { home })).code, 0, 'with a sign-in it goes through');
+  t.match(
+    errorOf(await cli(['dashboard', 'passwd', '--remove', '--json'], { home })),
+    { code: 'CONFIG_LOCKOUT' },
+    'and now the sign-in stays',
+  );
 });

@@ -222,7 +222,7 @@ function createDoor(inside: Inside): Door {
           fix: 'sign in again',
           facts: { page: 'stale' },
         });
-      const current = new URL(`${callbackOf(request, shared)}?${query}`);
+      const current = new URL(`${callbackOf(request, shared)}?${query.toString()}`);
       const session = door.open(request, reply, provider, await provider.finish(current, flow));
       return { session, next: flow.next };
     },

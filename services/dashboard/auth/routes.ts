@@ -29,7 +29,7 @@ const FORM_MAX_BYTES = 16 * 1024;
 /** Where somebody signs in who wanted to go to `wanted`. */
 export const loginAddress = (wanted: string): string => {
   const next = safeNext(wanted);
-  return next === '/' ? LOGIN_PATH : `${LOGIN_PATH}?${new URLSearchParams({ next })}`;
+  return next === '/' ? LOGIN_PATH : `${LOGIN_PATH}?${new URLSearchParams({ next }).toString()}`;
 };
 
 export function addSignInRoutes(app: FastifyInstance, dashboard: Dashboard): void {
@@ -111,7 +111,7 @@ function addDoor(app: FastifyInstance, { gate, context: { log } }: Dashboard, do
 
 function backToLogin(reply: FastifyReply, { next, problem }: { next: string; problem?: LoginProblem }): FastifyReply {
   const query = new URLSearchParams({ ...(next === '/' ? {} : { next }), ...(problem ? { problem } : {}) });
-  return reply.redirect(query.size ? `${LOGIN_PATH}?${query}` : LOGIN_PATH, 303);
+  return reply.redirect(query.size ? `${LOGIN_PATH}?${query.toString()}` : LOGIN_PATH, 303);
 }
 
 /** In general words: why exactly stands in the log, not on a page that strangers see. */
