@@ -137,7 +137,11 @@ export const errorTable = {
   TOO_MANY_TERMINALS: { rpc: 4601, retry: true, means: 'As many terminals are open as the worker allows.' },
   UNKNOWN_TERMINAL: { rpc: 4602, retry: false, means: 'No open terminal has that id.' },
   // dashboard
-  UNAUTHENTICATED: { rpc: 4801, retry: false, means: 'The request carries no valid session token, or its signature does not verify.' },
+  UNAUTHENTICATED: {
+    rpc: 4801,
+    retry: false,
+    means: 'The request carries no valid session token and nobody is signed in, or its signature does not verify.',
+  },
   FORBIDDEN_ORIGIN: { rpc: 4802, retry: false, means: 'The Host or Origin header names another site (guard against DNS rebinding).' },
   SIGN_IN_FAILED: {
     rpc: 4803,

@@ -4,6 +4,7 @@
  * so that an old fault does not stand in the way of a change elsewhere.
  */
 import { AgentError } from '../../base/errors.ts';
+import { parsePasswordHash } from '../../base/passwordHash.ts';
 import type { Secrets } from '../env.ts';
 import { dashboardAddress, isLoopbackHost } from './dashboardAddress.ts';
 import type { Config } from './schema.ts';
@@ -27,6 +28,10 @@ export function refuseLockout(before: Config, after: Config, secrets: Pick<Secre
 function lockouts(config: Config, secrets: Pick<Secrets, 'get'>, env: NodeJS.ProcessEnv): string[] {
   const settings = signInSettings(config, secrets);
   const reasons = [...settings.problems];
+  // Also one that the environment hides today.
+  const hash = config.dashboard?.basic_auth?.password_hash;
+  if (hash !== undefined && !hash.includes('${') && !parsePasswordHash(hash) && reasons.length === 0)
+    reasons.push('dashboard.basic_auth.password_hash is not of the form scrypt$N$r$p$salt$key: `agent dashboard passwd` makes one');
   const port = config.dashboard?.port;
   if (port === 0) reasons.push('dashboard.port 0 is another port at each start, and nobody knows which');
   if (port !== undefined && BLOCKED_PORTS.has(port))

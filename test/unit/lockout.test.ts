@@ -63,6 +63,12 @@ const cases: Case[] = [
     want: /not of the form scrypt\$N\$r\$p\$salt\$key/,
   },
   {
+    name: 'a hash that is none, where the environment has a good one',
+    after: { dashboard: { basic_auth: { username: 'ada', password_hash: '1234' } } },
+    secrets: { AGENT_DASHBOARD_BASIC_AUTH_USERNAME: 'ada', AGENT_DASHBOARD_BASIC_AUTH_PASSWORD_HASH: HASH },
+    want: /password_hash is not of the form/,
+  },
+  {
     name: 'a hash that costs too much',
     after: { dashboard: { basic_auth: { username: 'ada', password_hash: HASH.replace('16384', '16777216') } } },
     want: /not of the form/,
