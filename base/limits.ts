@@ -326,6 +326,21 @@ export const limits = {
     handoverMaxMs: 30_000,
     /** Characters of a message handed to the gateway; the output file holds all of it. */
     deliveryMaxChars: 20_000,
+    /** Characters of a job's prompt (a long page), of its name, and of its other fields. */
+    promptMaxChars: 20_000,
+    nameMaxChars: 100,
+    fieldMaxChars: 500,
+    /** Of an output file that is shown at once; the file has all of it. */
+    outputShownMaxBytes: 256 * KiB,
+    /** Runs that a preview of a schedule names. */
+    previewRuns: 3,
+    /** A calendar reaches this far: two months on one screen. */
+    calendarDaysMax: 62,
+    /** A job that runs more often in a day is named once and not drawn: it would cover the others. */
+    calendarPerDayMax: 6,
+    /** Steps of arithmetic for one calendar: 0.1 ms each (measured, the slowest kind), and the worker has other things to do. */
+    calendarStepsMax: 4_000,
+    calendarJobsMax: 500,
   },
   mcp: {
     /** Reference, MCP client. */
