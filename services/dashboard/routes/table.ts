@@ -2,6 +2,7 @@
 import type { Dashboard } from '../http.ts';
 import type { HttpHandler } from '../route.ts';
 import { authRoutes } from './auth.ts';
+import { cronRoutes } from './cron.ts';
 import { logRoutes } from './logs.ts';
 import { memoryRoutes } from './memory.ts';
 import { pauseRoutes } from './pause.ts';
@@ -28,5 +29,6 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...skillRoutes(dashboard),
     ...toolRoutes(dashboard),
     ...memoryRoutes(dashboard),
+    ...cronRoutes(dashboard),
   ];
 }
