@@ -370,6 +370,14 @@ export const limits = {
     toolNameMaxChars: 64,
     /** Lines of a server's stderr logged per minute; the rest is counted. */
     stderrLinesPerMinute: 120,
+    /** Servers of one profile: each is a process or a connection. */
+    serversMax: 100,
+    /** Of a server's tools as they are shown to people: names and descriptions are a stranger's text. */
+    shownToolsMax: 200,
+    shownNameChars: 128,
+    shownTextChars: 600,
+    /** Fetching a package of the catalogue, and all it needs, over a slow line. */
+    installMs: 600_000,
     /** Audit rows kept: two weeks at five calls a minute. */
     auditRowsMax: 100_000,
   },

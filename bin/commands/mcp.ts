@@ -167,6 +167,8 @@ function offline(name: string, { url, transport, enabled }: McpServerConfig): Se
     tools: 0,
     pid: null,
     error: null,
+    fix: null,
+    needs_sign_in: false,
   };
 }
 
