@@ -427,6 +427,16 @@ export const limits = {
     callsMax: 256,
     /** One message of a terminal page: a large paste. */
     terminalInputMaxBytes: 1 * MiB,
+    /** A command that the page started (doctor, an installation): none takes longer unless it says so. */
+    actionMs: 600_000,
+    /** Commands of the page that run at the same time, and those whose end is remembered. */
+    actionsMax: 4,
+    actionsKeptMax: 30,
+    /** Lines of such a command that are kept, and the longest of them. */
+    actionLinesMax: 2_000,
+    actionLineMaxChars: 4_000,
+    /** What it prints as JSON is handed on whole up to this size. */
+    actionResultMaxBytes: 1 * MiB,
   },
   terminal: {
     /** All shells of the machine, and those of one person. */

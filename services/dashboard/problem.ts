@@ -36,6 +36,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   METHOD_NOT_FOUND: 404,
   BUSY: 409,
   SUPERSEDED: 409,
+  ACTION_RUNNING: 409,
   ALREADY_RUNNING: 409,
   SLOT_PARKED: 409,
   PROFILE_EXISTS: 409,

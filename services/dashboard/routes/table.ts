@@ -5,6 +5,7 @@ import { authRoutes } from './auth.ts';
 import { cronRoutes } from './cron.ts';
 import { logRoutes } from './logs.ts';
 import { memoryRoutes } from './memory.ts';
+import { opsRoutes } from './ops.ts';
 import { pauseRoutes } from './pause.ts';
 import { platformRoutes } from './platforms.ts';
 import { profileRoutes } from './profiles.ts';
@@ -30,5 +31,6 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...toolRoutes(dashboard),
     ...memoryRoutes(dashboard),
     ...cronRoutes(dashboard),
+    ...opsRoutes(dashboard),
   ];
 }
