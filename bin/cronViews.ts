@@ -77,10 +77,18 @@ export function calendarTable(seen: { runs: Occurrence[]; often: (Occurrence & {
 }
 
 export const blueprintTable = (all: readonly Blueprint[]): string =>
-  table([heads('KEY', 'WHAT', 'MODEL'), ...all.map(({ key, description, uses_model }) => [key, description, uses_model ? 'asked' : 'not asked'])]);
+  table([
+    heads('KEY', 'WHAT', 'MODEL'),
+    ...all.map(({ key, description, uses_model }) => [key, description, uses_model ? 'asked' : 'not asked']),
+  ]);
 
 export function blueprintPage({ title, description, fields, command }: Blueprint): string {
-  const rows = fields.map((field) => [field.name, field.label, valuesOf(field), field.default ?? (field.optional ? '(may be empty)' : '(needed)')]);
+  const rows = fields.map((field) => [
+    field.name,
+    field.label,
+    valuesOf(field),
+    field.default ?? (field.optional ? '(may be empty)' : '(needed)'),
+  ]);
   return `${title}: ${description}\n\n${table([heads('FIELD', '', 'VALUES', 'DEFAULT'), ...rows])}\n\n${command}`;
 }
 

@@ -217,7 +217,11 @@ async function add(input: Input): Promise<number> {
   if (input.json) printJson(seen);
   else {
     print([`${seen.name}: ${previewLines(seen)}`, `Result to ${seen.deliver}.`].join('\n'));
-    for (const [title, text] of [['Prompt', seen.prompt], ['Script', seen.script]]) if (text) print(`\n${title}:\n${text.trimEnd()}`);
+    for (const [title, text] of [
+      ['Prompt', seen.prompt],
+      ['Script', seen.script],
+    ])
+      if (text) print(`\n${title}:\n${text.trimEnd()}`);
   }
   return 0;
 }
@@ -237,7 +241,8 @@ async function blueprints(input: Input): Promise<number> {
     return 0;
   }
   const found = all.find((one) => one.key === key);
-  if (!found) throw new AgentError('NOT_FOUND', `there is no blueprint "${key}"`, { fix: `there are ${all.map((one) => one.key).join(', ')}` });
+  if (!found)
+    throw new AgentError('NOT_FOUND', `there is no blueprint "${key}"`, { fix: `there are ${all.map((one) => one.key).join(', ')}` });
   if (input.json) printJson(found);
   else print(blueprintPage(found));
   return 0;
@@ -258,7 +263,9 @@ async function calendar(input: Input): Promise<number> {
   const given = textOption(input, 'for') ?? '7d';
   const ms = parseDurationMs(given);
   if (ms === undefined || ms > limits.cron.calendarDaysMax * DAY_MS) {
-    throw new AgentError('USAGE', `--for takes a time up to ${limits.cron.calendarDaysMax}d, not "${given}"`, { fix: 'for example --for 2d' });
+    throw new AgentError('USAGE', `--for takes a time up to ${limits.cron.calendarDaysMax}d, not "${given}"`, {
+      fix: 'for example --for 2d',
+    });
   }
   const nowMs = Date.now();
   const span = { from: new Date(nowMs).toISOString(), to: new Date(nowMs + ms).toISOString() };

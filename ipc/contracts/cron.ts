@@ -149,8 +149,18 @@ export type Occurrence = z.infer<typeof Occurrence>;
  * `often` instead. `truncated`: there is more than is answered. Errors: INVALID_PARAMS (field).
  */
 export const calendar = method('cron.calendar', {
-  params: z.object({ from: z.iso.datetime({ offset: true }), to: z.iso.datetime({ offset: true }), profile, every_profile: z.boolean().default(false) }),
-  result: z.object({ runs: z.array(Occurrence), often: z.array(Occurrence.extend({ words: z.string() })), truncated: z.boolean(), timezone: z.string() }),
+  params: z.object({
+    from: z.iso.datetime({ offset: true }),
+    to: z.iso.datetime({ offset: true }),
+    profile,
+    every_profile: z.boolean().default(false),
+  }),
+  result: z.object({
+    runs: z.array(Occurrence),
+    often: z.array(Occurrence.extend({ words: z.string() })),
+    truncated: z.boolean(),
+    timezone: z.string(),
+  }),
 });
 
 export const BlueprintField = z.object({

@@ -27,7 +27,10 @@ export const ServerState = z.object({
   /** It answers 401 and no credentials are configured for it. */
   needs_sign_in: z.boolean(),
   /** When asked for: its tools in a stranger's words, cut to what a person reads; null = not known. */
-  tool_list: z.array(z.object({ name: z.string(), description: z.string() })).nullable().optional(),
+  tool_list: z
+    .array(z.object({ name: z.string(), description: z.string() }))
+    .nullable()
+    .optional(),
 });
 export type ServerState = z.infer<typeof ServerState>;
 

@@ -27,7 +27,14 @@ const commonFields: readonly Field[] = [
     default: 'local',
     help: 'local (a file), <platform>, <platform>:<chat>; several with commas',
   },
-  { name: 'timezone', type: 'text', shape: 'zone', label: 'Time zone', optional: true, help: 'for example Europe/Berlin; empty: as configured' },
+  {
+    name: 'timezone',
+    type: 'text',
+    shape: 'zone',
+    label: 'Time zone',
+    optional: true,
+    help: 'for example Europe/Berlin; empty: as configured',
+  },
 ];
 const fieldsOf = ({ fields }: Blueprint): readonly Field[] => [...fields, ...commonFields];
 
@@ -95,7 +102,10 @@ function checkValues(blueprint: Blueprint, given: Given): Values {
   const errors: { path: string; message: string }[] = [];
   for (const name of Object.keys(given)) {
     if (fields.some((field) => field.name === name)) continue;
-    errors.push({ path: `values.${name}`, message: `${blueprint.key} has no such field; it has ${fields.map((field) => field.name).join(', ')}` });
+    errors.push({
+      path: `values.${name}`,
+      message: `${blueprint.key} has no such field; it has ${fields.map((field) => field.name).join(', ')}`,
+    });
   }
   const values: Record<string, string> = {};
   for (const field of fields) {
@@ -135,7 +145,8 @@ function checkValue(field: Field, value: string): string {
       return WEEKDAYS.includes(value.toLowerCase()) ? value.toLowerCase() : wrong(`a day of the week: ${WEEKDAYS.join(', ')}`);
     case 'choice':
       return (
-        field.options.find((option) => option.value === value)?.value ?? wrong(`one of ${field.options.map((option) => option.value).join(', ')}`)
+        field.options.find((option) => option.value === value)?.value ??
+        wrong(`one of ${field.options.map((option) => option.value).join(', ')}`)
       );
     case 'text':
       return checkText(field, value, wrong);
@@ -172,7 +183,11 @@ const isUrl = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(
 
 function fieldView(field: Field): BlueprintField {
   const options =
-    field.type === 'choice' ? [...field.options] : field.type === 'weekday' ? WEEKDAYS.map((day) => ({ value: day, label: capital(day) })) : [];
+    field.type === 'choice'
+      ? [...field.options]
+      : field.type === 'weekday'
+        ? WEEKDAYS.map((day) => ({ value: day, label: capital(day) }))
+        : [];
   return {
     name: field.name,
     type: field.type,
@@ -192,7 +207,9 @@ const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word
 
 /** Values that fit, for what does not depend on them. */
 const examples = ({ fields }: Blueprint): Values =>
-  Object.fromEntries(fields.map((field) => [field.name, field.default ?? (field.type === 'text' && field.shape === 'path' ? '/' : 'text')]));
+  Object.fromEntries(
+    fields.map((field) => [field.name, field.default ?? (field.type === 'text' && field.shape === 'path' ? '/' : 'text')]),
+  );
 
 /** With the fields that have to be given. */
 function commandOf(blueprint: Blueprint): string {

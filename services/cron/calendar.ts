@@ -24,10 +24,14 @@ const DAY_MS = 86_400_000;
 export function calendarOf(jobs: readonly { profile: string; job: JobRow }[], { fromMs, toMs, nowMs }: Span): Calendar {
   const days = (toMs - fromMs) / DAY_MS;
   if (!(days > 0) || days > limits.cron.calendarDaysMax) {
-    throw new AgentError('INVALID_PARAMS', `a calendar covers up to ${limits.cron.calendarDaysMax} days, from an earlier to a later instant`, {
-      field: 'to',
-      fix: 'ask for a shorter time',
-    });
+    throw new AgentError(
+      'INVALID_PARAMS',
+      `a calendar covers up to ${limits.cron.calendarDaysMax} days, from an earlier to a later instant`,
+      {
+        field: 'to',
+        fix: 'ask for a shorter time',
+      },
+    );
   }
   const due = jobs.filter(({ job }) => job.nextRunMs !== null).toSorted((a, b) => a.job.nextRunMs! - b.job.nextRunMs!);
   const shown = due.slice(0, limits.cron.calendarJobsMax);
@@ -51,7 +55,10 @@ export function calendarOf(jobs: readonly { profile: string; job: JobRow }[], { 
 }
 
 /** From the next run that is stored: a late one is claimed at once, so it is not drawn in the past. */
-function occurrences({ schedule, nextRunMs, repeatTimes, repeatCompleted }: JobRow, span: { fromMs: number; toMs: number; max: number }): number[] {
+function occurrences(
+  { schedule, nextRunMs, repeatTimes, repeatCompleted }: JobRow,
+  span: { fromMs: number; toMs: number; max: number },
+): number[] {
   const { fromMs, toMs, max } = span;
   const runsLeft = repeatTimes === null ? Infinity : repeatTimes - repeatCompleted;
   const found: number[] = [];

@@ -64,7 +64,13 @@ function timeInWords(minute: string, hour: string): { text: string; every: boole
 function dateInWords(day: string, month: string, weekday: string): string | undefined {
   const anyDay = day === '*' || day === '?';
   const anyWeekday = weekday === '*' || weekday === '?';
-  const months = month === '*' ? undefined : numbers(month.replace(/[A-Z]{3}/g, (name) => String(indexOf(MONTHS, name) + 1)), 12);
+  const months =
+    month === '*'
+      ? undefined
+      : numbers(
+          month.replace(/[A-Z]{3}/g, (name) => String(indexOf(MONTHS, name) + 1)),
+          12,
+        );
   if (month !== '*' && !months) return undefined;
   const ofMonths = months ? ` of ${listed(months.map((n) => MONTHS[n - 1]!))}` : '';
   if (anyDay && anyWeekday) return months ? `every day${ofMonths}` : 'every day';

@@ -74,7 +74,9 @@ class Broker {
       handle(listTools, ({ profile }, { signal }) => this.#listTools(profile, signal)),
       handle(callTool, (params, { signal }) => this.#call(params, signal)),
       handle(listServers, ({ profile, tools }) => ({
-        servers: this.fleet.servers(profile).map((server) => (tools ? { ...stateOf(server), tool_list: toolsOf(server) } : stateOf(server))),
+        servers: this.fleet
+          .servers(profile)
+          .map((server) => (tools ? { ...stateOf(server), tool_list: toolsOf(server) } : stateOf(server))),
       })),
       handle(testServer, (params, { signal }) => this.#test(params, signal)),
       handle(reload, async () => {
@@ -196,7 +198,13 @@ class Broker {
         AbortSignal.any([signal, this.#giveUp.signal]),
       );
       await server.stop();
-      return { ok: true, error: null, fix: null, ms: ms(), tools: server.tools.map(({ tool, description }) => shownTool(tool, description)) };
+      return {
+        ok: true,
+        error: null,
+        fix: null,
+        ms: ms(),
+        tools: server.tools.map(({ tool, description }) => shownTool(tool, description)),
+      };
     } catch (thrown) {
       if (signal.aborted || !isAgentError(thrown)) throw thrown;
       const signIn = needsSignIn(configured, thrown);
@@ -262,7 +270,8 @@ function needsSignIn({ settings, unset }: FleetServer['configured'], failure: Ag
   return unset.length === 0 && !Object.keys(settings.headers).some((header) => header.toLowerCase() === 'authorization');
 }
 
-const SIGN_IN = 'it needs a sign-in; signing in through the browser is not built yet: give it a token in an Authorization header, if it offers one';
+const SIGN_IN =
+  'it needs a sign-in; signing in through the browser is not built yet: give it a token in an Authorization header, if it offers one';
 
 /** Names and descriptions come from a stranger: cut, and without control characters. */
 function toolsOf({ connection }: FleetServer): { name: string; description: string }[] | null {

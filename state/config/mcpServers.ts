@@ -61,7 +61,12 @@ export async function addMcpServer(paths: ProfilePaths, given: NewServer): Promi
   return { settings, variables: [...secrets.keys()] };
 }
 
-async function writeServer(paths: ProfilePaths, name: string, settings: McpServerConfig, secrets: ReadonlyMap<string, string>): Promise<void> {
+async function writeServer(
+  paths: ProfilePaths,
+  name: string,
+  settings: McpServerConfig,
+  secrets: ReadonlyMap<string, string>,
+): Promise<void> {
   const before = readSecrets(paths.env, {});
   const written: string[] = [];
   try {
@@ -109,7 +114,8 @@ function checkWay({ url, command, transport, env, headers, args, auth, bearerTok
     throw wrong(url === undefined ? 'command' : 'url', 'a server needs either an address or a command', 'give one of the two');
   }
   if (url !== undefined) {
-    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw wrong('url', `"${url}" is no address`, 'write it with http:// or https://');
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      throw wrong('url', `"${url}" is no address`, 'write it with http:// or https://');
     if (transport === 'stdio') throw wrong('transport', 'an address is reached over http or sse', 'leave the transport out');
     if (env && Object.keys(env).length > 0) throw wrong('env', 'only a program has an environment', 'use headers');
     if (args && args.length > 0) throw wrong('args', 'only a program has arguments', 'leave them out');
@@ -118,7 +124,8 @@ function checkWay({ url, command, transport, env, headers, args, auth, bearerTok
   }
   if (transport !== undefined && transport !== 'stdio') throw wrong('transport', 'a program talks over stdio', 'leave the transport out');
   if (headers && Object.keys(headers).length > 0) throw wrong('headers', 'only an address has headers', 'use env');
-  if ((auth !== undefined && auth !== 'none') || bearerToken) throw wrong('auth', 'only an address has a sign-in', 'put the secret into env');
+  if ((auth !== undefined && auth !== 'none') || bearerToken)
+    throw wrong('auth', 'only an address has a sign-in', 'put the secret into env');
   for (const name of Object.keys(env ?? {})) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw wrong(`env.${name}`, `"${name}" is no name of a variable`, 'letters, digits and _');
   }
@@ -126,7 +133,8 @@ function checkWay({ url, command, transport, env, headers, args, auth, bearerTok
 
 function settingsOf(given: NewServer, secrets: Map<string, string>): McpServerConfig {
   const { name, url, command, args = [], transport, auth, bearerToken, enabled } = given;
-  const kept = (label: string, value: string) => keepSecret(`${variablePrefix(name)}${label.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`, value, secrets);
+  const kept = (label: string, value: string) =>
+    keepSecret(`${variablePrefix(name)}${label.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`, value, secrets);
   const headers = { ...given.headers, ...(bearerToken ? { Authorization: `Bearer ${bearerToken}` } : {}) };
   const env = mapValues(given.env ?? {}, (label, value) => (isSecret(label, value) ? kept(label, value) : value));
   const safeHeaders = mapValues(headers, (label, value) => {
@@ -159,10 +167,16 @@ const redact = createRedactor();
 
 /** By its name, or by a shape that only credentials have. What already is a placeholder is none. */
 const isSecret = (name: string, value: string): boolean =>
-  value !== '' && !hasPlaceholder(value) && (SECRET_NAME.test(name.replaceAll('-', '_')) || SECRET_HEADER.test(name) || redact(value) !== value);
+  value !== '' &&
+  !hasPlaceholder(value) &&
+  (SECRET_NAME.test(name.replaceAll('-', '_')) || SECRET_HEADER.test(name) || redact(value) !== value);
 
 const placeholdersOf = ({ env = {}, headers = {}, url = '' }: McpServerConfig): string[] => [
-  ...new Set([...[url, ...Object.values(env), ...Object.values(headers)].join(' ').matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g)].map((match) => match[1]!)),
+  ...new Set(
+    [...[url, ...Object.values(env), ...Object.values(headers)].join(' ').matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(
+      (match) => match[1]!,
+    ),
+  ),
 ];
 
 /** The entry as it may be shown: placeholders as they are, every other value of env and headers hidden. */
@@ -175,7 +189,12 @@ export function shownServer(entry: McpServerConfig) {
     args: args.map((arg) => redact(arg)),
     env: hide(entry.env),
     headers: hide(entry.headers),
-    auth: auth === 'oauth' ? ('oauth' as const) : Object.keys(entry.headers ?? {}).some((name) => SECRET_HEADER.test(name)) ? ('header' as const) : null,
+    auth:
+      auth === 'oauth'
+        ? ('oauth' as const)
+        : Object.keys(entry.headers ?? {}).some((name) => SECRET_HEADER.test(name))
+          ? ('header' as const)
+          : null,
     enabled: entry.enabled !== false,
   };
 }
@@ -186,7 +205,9 @@ export function shownServer(entry: McpServerConfig) {
 export function catalogEntry(name: string): CatalogEntry {
   const found = mcpCatalog.find((entry) => entry.name === name);
   if (found) return found;
-  throw new AgentError('NOT_FOUND', `the catalogue has no server "${name}"`, { fix: `it has ${mcpCatalog.map((entry) => entry.name).join(', ')}` });
+  throw new AgentError('NOT_FOUND', `the catalogue has no server "${name}"`, {
+    fix: `it has ${mcpCatalog.map((entry) => entry.name).join(', ')}`,
+  });
 }
 
 /** Secrets of an entry that the profile has already. */
@@ -211,7 +232,8 @@ export function checkCatalogValues(paths: ProfilePaths, entry: CatalogEntry, giv
     else if (!optional && !(secret && known.includes(name))) errors.push({ path: `env.${name}`, message: 'it is needed' });
   }
   const [first] = errors;
-  if (first) throw new AgentError('INVALID_PARAMS', `${first.path}: ${first.message}`, { field: first.path, facts: { errors }, fix: 'fill it in' });
+  if (first)
+    throw new AgentError('INVALID_PARAMS', `${first.path}: ${first.message}`, { field: first.path, facts: { errors }, fix: 'fill it in' });
   const isSecretField = (name: string) => entry.fields.some((field) => field.name === name && field.secret);
   const parts = Object.groupBy([...values], ([name]) => (isSecretField(name) ? 'secrets' : 'others'));
   return { secrets: Object.fromEntries(parts.secrets ?? []), others: Object.fromEntries(parts.others ?? []) };
@@ -223,7 +245,12 @@ export async function keepCatalogSecrets(paths: ProfilePaths, secrets: Readonly<
 }
 
 /** Writes the entry into config.yaml. Errors: as `addMcpServer`. */
-export function addFromCatalog(paths: ProfilePaths, entry: CatalogEntry, others: Readonly<Record<string, string>>, enabled: boolean): Promise<AddedServer> {
+export function addFromCatalog(
+  paths: ProfilePaths,
+  entry: CatalogEntry,
+  others: Readonly<Record<string, string>>,
+  enabled: boolean,
+): Promise<AddedServer> {
   const filled = (text: string) => text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => others[name] ?? whole);
   const secrets = entry.fields.filter(({ secret }) => secret).map(({ name }) => name);
   return addMcpServer(paths, {
@@ -234,7 +261,11 @@ export function addFromCatalog(paths: ProfilePaths, entry: CatalogEntry, others:
           args: ['-y', packageSpec(entry), ...entry.package.args.map(filled)],
           env: Object.fromEntries(secrets.map((name) => [name, `\${${name}}`])),
         }
-      : { url: entry.url, ...(entry.headers ? { headers: { ...entry.headers } } : {}), ...(entry.signIn ? { auth: 'oauth' as const } : {}) }),
+      : {
+          url: entry.url,
+          ...(entry.headers ? { headers: { ...entry.headers } } : {}),
+          ...(entry.signIn ? { auth: 'oauth' as const } : {}),
+        }),
     enabled,
   });
 }

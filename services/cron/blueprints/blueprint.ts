@@ -45,7 +45,13 @@ export const sh = (value: string): string => `'${value.replaceAll("'", `'\\''`)}
 /** A value as a literal of a module. */
 export const js = (value: string): string => JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 
-export const timeField = (preset: string): Field => ({ name: 'time', type: 'time', label: 'At what time?', default: preset, help: '24 hours, HH:MM' });
+export const timeField = (preset: string): Field => ({
+  name: 'time',
+  type: 'time',
+  label: 'At what time?',
+  default: preset,
+  help: '24 hours, HH:MM',
+});
 
 export const daysField: Field = {
   name: 'days',
@@ -64,5 +70,8 @@ export const everyField = (preset: string, values: readonly string[]): Field => 
   type: 'choice',
   label: 'How often?',
   default: preset,
-  options: values.map((value) => ({ value, label: `every ${value.replace(/m$/, ' minutes').replace(/^1h$/, 'hour').replace(/h$/, ' hours').replace(/^1d$/, 'day')}` })),
+  options: values.map((value) => ({
+    value,
+    label: `every ${value.replace(/m$/, ' minutes').replace(/^1h$/, 'hour').replace(/h$/, ' hours').replace(/^1d$/, 'day')}`,
+  })),
 });

@@ -8,7 +8,13 @@ export const logWatch: Blueprint = {
   tags: ['logs', 'alarm'],
   fields: [
     { name: 'file', type: 'text', shape: 'path', label: 'Which file?', default: '/var/log/syslog' },
-    { name: 'words', type: 'text', label: 'Lines with which words count?', default: 'error, fatal, panic, denied', help: 'separated by commas; capitals do not matter' },
+    {
+      name: 'words',
+      type: 'text',
+      label: 'Lines with which words count?',
+      default: 'error, fatal, panic, denied',
+      help: 'separated by commas; capitals do not matter',
+    },
     everyField('30m', ['10m', '30m', '1h', '6h', '1d']),
   ],
   job: ({ file, words, every }) => ({

@@ -8,7 +8,13 @@ export const websiteWatch: Blueprint = {
   tags: ['network', 'alarm'],
   fields: [
     { name: 'url', type: 'text', shape: 'url', label: 'Which address?', default: 'https://example.org/' },
-    { name: 'expects', type: 'text', label: 'Which words must be on it?', optional: true, help: 'empty: an answer without an error is enough' },
+    {
+      name: 'expects',
+      type: 'text',
+      label: 'Which words must be on it?',
+      optional: true,
+      help: 'empty: an answer without an error is enough',
+    },
     everyField('10m', ['5m', '10m', '30m', '1h', '6h']),
   ],
   job: ({ url, expects, every }) => ({

@@ -21,7 +21,9 @@ export function cronRoutes({ context }: Dashboard): HttpHandler[] {
 
   return [
     on(http.listCronJobs, ({ query: { profile }, signal }) => worker.call(cron.listJobs, scope(profile), { signal })),
-    on(http.createCronJob, ({ body, profile }) => worker.call(cron.createJob, { ...given(body), schedule: body.schedule, profile: profile.name })),
+    on(http.createCronJob, ({ body, profile }) =>
+      worker.call(cron.createJob, { ...given(body), schedule: body.schedule, profile: profile.name }),
+    ),
     on(http.getCronJob, (input) => worker.call(cron.getJob, jobOf(input), { signal: input.signal })),
     on(http.updateCronJob, (input) => worker.call(cron.updateJob, { ...jobOf(input), updates: input.body.updates })),
     on(http.pauseCronJob, (input) => worker.call(cron.pauseJob, jobOf(input))),
@@ -41,7 +43,9 @@ export function cronRoutes({ context }: Dashboard): HttpHandler[] {
     on(http.previewCron, ({ body: { schedule, timezone }, profile, signal }) =>
       worker.call(cron.previewSchedule, { schedule, profile: profile.name, ...(timezone ? { timezone } : {}) }, { signal }),
     ),
-    on(http.cronCalendar, ({ query: { from, to, profile }, signal }) => worker.call(cron.calendar, { from, to, ...scope(profile) }, { signal })),
+    on(http.cronCalendar, ({ query: { from, to, profile }, signal }) =>
+      worker.call(cron.calendar, { from, to, ...scope(profile) }, { signal }),
+    ),
     on(http.listCronBlueprints, ({ signal }) => worker.call(cron.listBlueprints, {}, { signal })),
     on(http.previewCronBlueprint, ({ body: { blueprint, values }, profile, signal }) =>
       worker.call(cron.previewBlueprint, { blueprint, values, profile: profile.name }, { signal }),

@@ -5,6 +5,7 @@ import { authRoutes } from './auth.ts';
 import { cronRoutes } from './cron.ts';
 import { logRoutes } from './logs.ts';
 import { memoryRoutes } from './memory.ts';
+import { mcpRoutes } from './mcp.ts';
 import { opsRoutes } from './ops.ts';
 import { pauseRoutes } from './pause.ts';
 import { platformRoutes } from './platforms.ts';
@@ -31,6 +32,7 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...toolRoutes(dashboard),
     ...memoryRoutes(dashboard),
     ...cronRoutes(dashboard),
+    ...mcpRoutes(dashboard),
     ...opsRoutes(dashboard),
   ];
 }
