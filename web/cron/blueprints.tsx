@@ -112,15 +112,18 @@ function BlueprintForm({ blueprint, onClose, onMade }: { blueprint: Blueprint; o
       }
     >
       <p className="text-sm text-soft">{blueprint.description}</p>
-      {blueprint.fields.map((field) => (
-        <Input
-          key={field.name}
-          field={field}
-          value={values[field.name] ?? ''}
-          error={errorOf(field.name)}
-          onChange={(value) => change(field.name, value)}
-        />
-      ))}
+      <div className="grid gap-4 sm:grid-cols-2">
+        {blueprint.fields.map((field) => (
+          <div key={field.name} className={field.long ? 'sm:col-span-2' : ''}>
+            <Input
+              field={field}
+              value={values[field.name] ?? ''}
+              error={errorOf(field.name)}
+              onChange={(value) => change(field.name, value)}
+            />
+          </div>
+        ))}
+      </div>
       <SchedulePreview seen={preview.error ? undefined : preview.data} waiting="Fill in what is missing; then it says when it runs." />
       {preview.data && !preview.error && (
         <details className="text-sm">

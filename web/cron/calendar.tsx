@@ -59,7 +59,8 @@ export function Calendar({ onOpen }: { onOpen: (jobId: string) => void }) {
                   <button type="button" className="text-ink underline-offset-2 hover:underline" onClick={() => onOpen(job_id)}>
                     {name}
                   </button>{' '}
-                  ({words}, next {ahead(at)})
+                  ({words}
+                  {weeks === 0 && `, next ${ahead(at)}`})
                 </span>
               ))}
               .

@@ -70,7 +70,7 @@ export function CronPlace() {
     <>
       <PlaceHeader title="Scheduled jobs">
         <Button icon={<Plus size={16} />} onClick={() => setEditing('new')}>
-          New job
+          <span className="max-sm:sr-only">New job</span>
         </Button>
       </PlaceHeader>
       <PlaceBody wide>

@@ -38,7 +38,7 @@ export function JobList({ jobs, held, onEdit, onHistory }: JobListProps) {
             name: 'Actions',
             quiet: true,
             cell: (job) => (
-              <span className="flex flex-wrap gap-1 md:justify-end">
+              <span className="flex gap-1 md:justify-end">
                 <IconButton
                   label={`Run ${job.name} now`}
                   disabled={action.isPending || job.state === 'running'}

@@ -61,7 +61,7 @@ export function McpPlace() {
     <>
       <PlaceHeader title="Tool servers">
         <Button icon={<Plus size={16} />} onClick={() => setAdding(true)}>
-          Add a server
+          <span className="max-sm:sr-only">Add a server</span>
         </Button>
       </PlaceHeader>
       <PlaceBody wide>
