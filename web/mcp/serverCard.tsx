@@ -60,12 +60,12 @@ export function ServerCard({ server }: { server: McpServer }) {
       </div>
       <Source server={server} />
       {error && enabled && (
-        <Notice tone={needs_sign_in ? 'warn' : 'bad'} title={sentence(error)}>
+        <Notice tone={needs_sign_in ? 'warn' : 'bad'} title={needs_sign_in ? 'This server asks for a sign-in' : error}>
           {fix && <p>{sentence(fix)}.</p>}
         </Notice>
       )}
       {enable.error && <Problem thrown={enable.error} />}
-      <div aria-live="polite">
+      <div aria-live="polite" className="empty:hidden">
         {test.error && !test.isPending && <Problem thrown={test.error} />}
         {test.data && !test.isPending && <TestResult answer={test.data} />}
       </div>
