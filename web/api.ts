@@ -38,12 +38,9 @@ type QueryFor<Q> = { profile?: string | undefined } & (Q extends Record<string, 
 export interface Call<K extends RouteKey> {
   params?: ParamsOf<RouteOf<K>>;
   query?: QueryFor<QueryOf<RouteOf<K>>>;
-  query?: QueryGiven<QueryOf<RouteOf<K>>>;
   body?: BodyOf<RouteOf<K>> | FormData;
   signal?: AbortSignal | undefined;
 }
-
-type QueryGiven<Q> = (Q extends Record<string, never> ? unknown : Partial<Q>) & { profile?: string | undefined };
 
 /** `request('GET /api/sessions/:id', { params: { id } })`. Errors: ApiError; TypeError when the dashboard cannot be reached. */
 export async function request<K extends RouteKey>(key: K, { params, query, body, signal }: Call<K> = {}): Promise<AnswerOf<RouteOf<K>>> {

@@ -11,11 +11,9 @@ import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { loginCode } from '../../ipc/contracts/dashboard.ts';
 import { handle } from '../../ipc/link.ts';
 import { runWorker, type WorkerContext, type WorkerService } from '../worker.ts';
+import { createActions } from './actions.ts';
 import { openGate } from './auth/gate.ts';
 import { listen, resolveBinding, type Binding } from './binding.ts';
-import { createActions } from './actions.ts';
-import { listen, resolveBinding } from './binding.ts';
-import { openSessionToken } from './guard.ts';
 import { prepareHandOver } from './handOver.ts';
 import { buildHttp, type Dashboard } from './http.ts';
 import { createOverview } from './overview.ts';
@@ -32,8 +30,7 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   if (!page.built) context.log.warn('the page is not built: run `npm run build`');
 
   const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
-  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, agentOf };
-  const dashboard: Dashboard = { context, binding, token, page, overview, actions, agentOf };
+  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, actions, agentOf };
   const app = buildHttp(dashboard);
   const handOver = prepareHandOver(app);
   await app.ready();
@@ -48,18 +45,14 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const owned = life.move();
   return {
     handlers: [handle(loginCode, () => ({ code: gate.mode === 'token' ? gate.codes.issue(true) : null }))],
-    active: () => sockets.active(),
-    handlers: [],
     active: () => [...sockets.active(), ...actions.active()],
     steps: () => sockets.sentBytes(),
     facts: () => ({ sockets: sockets.active().length }),
     async drain(signal) {
       // The pages are told to dial again, requests end with the server; a command they started may end first.
       await sockets.drain(signal);
-      if (gate.isRelieved()) await handOver.run(signal);
-      return { interrupted: 0 };
       const interrupted = await actions.drain(signal);
-      if (token.isRelieved()) await handOver.run(signal);
+      if (gate.isRelieved()) await handOver.run(signal);
       return { interrupted };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -20,6 +20,7 @@ const subjects = [status, auth, workers, pause, logs, sessions, cron, platforms,
 const subjects = [status, auth, workers, pause, logs, sessions, cron, service] as const;
 const subjects = [status, workers, pause, logs, sessions, cron, ops, service] as const;
 const subjects = [status, workers, pause, logs, sessions, cron, mcp, ops, service] as const;
+const subjects = [status, auth, workers, pause, logs, sessions, cron, mcp, ops, service] as const;
 
 type ValueOf<T> = T extends unknown ? T[keyof T] : never;
 type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;
