@@ -327,6 +327,21 @@ export const limits = {
     handoverMaxMs: 30_000,
     /** Characters of a message handed to the gateway; the output file holds all of it. */
     deliveryMaxChars: 20_000,
+    /** Characters of a job's prompt (a long page), of its name, and of its other fields. */
+    promptMaxChars: 20_000,
+    nameMaxChars: 100,
+    fieldMaxChars: 500,
+    /** Of an output file that is shown at once; the file has all of it. */
+    outputShownMaxBytes: 256 * KiB,
+    /** Runs that a preview of a schedule names. */
+    previewRuns: 3,
+    /** A calendar reaches this far: two months on one screen. */
+    calendarDaysMax: 62,
+    /** A job that runs more often in a day is named once and not drawn: it would cover the others. */
+    calendarPerDayMax: 6,
+    /** Steps of arithmetic for one calendar: 0.1 ms each (measured, the slowest kind), and the worker has other things to do. */
+    calendarStepsMax: 4_000,
+    calendarJobsMax: 500,
   },
   mcp: {
     /** Reference, MCP client. */
@@ -356,6 +371,14 @@ export const limits = {
     toolNameMaxChars: 64,
     /** Lines of a server's stderr logged per minute; the rest is counted. */
     stderrLinesPerMinute: 120,
+    /** Servers of one profile: each is a process or a connection. */
+    serversMax: 100,
+    /** Of a server's tools as they are shown to people: names and descriptions are a stranger's text. */
+    shownToolsMax: 200,
+    shownNameChars: 128,
+    shownTextChars: 600,
+    /** Fetching a package of the catalogue, and all it needs, over a slow line. */
+    installMs: 600_000,
     /** Audit rows kept: two weeks at five calls a minute. */
     auditRowsMax: 100_000,
   },
@@ -405,6 +428,16 @@ export const limits = {
     callsMax: 256,
     /** One message of a terminal page: a large paste. */
     terminalInputMaxBytes: 1 * MiB,
+    /** A command that the page started (doctor, an installation): none takes longer unless it says so. */
+    actionMs: 600_000,
+    /** Commands of the page that run at the same time, and those whose end is remembered. */
+    actionsMax: 4,
+    actionsKeptMax: 30,
+    /** Lines of such a command that are kept, and the longest of them. */
+    actionLinesMax: 2_000,
+    actionLineMaxChars: 4_000,
+    /** What it prints as JSON is handed on whole up to this size. */
+    actionResultMaxBytes: 1 * MiB,
   },
   terminal: {
     /** All shells of the machine, and those of one person. */

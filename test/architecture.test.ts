@@ -71,6 +71,7 @@ const starters = [
   'bin/editConfig.ts',
   'bin/launch.ts',
   'bin/openBrowser.ts',
+  'bin/mcpInstall.ts',
   'chat/repl/outside.ts',
   'services/cron/script.ts',
   'services/mcp/stdioChild.ts',

@@ -4,19 +4,25 @@ import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
 import { callTool, listServers, reload, testServer, type ServerState } from '../../ipc/contracts/mcp.ts';
-import { setConfigValue } from '../../state/config/edit.ts';
-import { parseConfigText, readText } from '../../state/config/load.ts';
+import {
+  addMcpServer,
+  readMcpServers,
+  removeMcpServer,
+  setMcpServerEnabled,
+  SERVER_NAME,
+  type NewServer,
+} from '../../state/config/mcpServers.ts';
 import type { McpServerConfig } from '../../state/config/schema.ts';
-import { openHome, prepareHome } from '../../state/home.ts';
+import { openHome, prepareHome, type ProfilePaths } from '../../state/home.ts';
+import { mcpCatalog } from '../../state/mcpCatalog.ts';
 import { jsonOption, listOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { withProgress } from '../progress.ts';
+import { installServer } from '../mcpInstall.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson, table } from '../terminal.ts';
 
 const server: Argument = { name: 'name', summary: 'name of the server in config.yaml' };
-/** Tool names are `mcp__<server>__<tool>`: a name must survive that. */
-const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 export const command: Command = {
   name: 'mcp',
@@ -30,7 +36,7 @@ export const command: Command = {
     {
       name: 'add',
       summary: 'Add a server to config.yaml and connect it',
-      details: 'Secrets in headers and environment are written as ${NAME} and stand in .env.',
+      details: 'What looks like a secret goes into .env; config.yaml holds ${NAME} in its place.',
       arguments: [server],
       options: [
         { flags: '--url <url>', summary: 'address of an HTTP server' },
@@ -82,6 +88,45 @@ export const command: Command = {
       run: call,
     },
     {
+      name: 'catalog',
+      summary: 'List servers that can be installed by name',
+      options: [jsonOption],
+      examples: [{ line: 'agent mcp catalog', does: 'what each is for, and what it needs' }],
+      run: catalog,
+    },
+    {
+      name: 'install',
+      summary: 'Install a server of the catalogue, connect it and list its tools',
+      details: 'Secrets that it needs are read from .env.',
+      arguments: [{ ...server, summary: 'name in the catalogue' }],
+      options: [
+        { flags: '--set <name=value...>', summary: 'a field of it that is no secret; may be repeated' },
+        { flags: '--disabled', summary: 'write it into config.yaml and do not connect it' },
+        jsonOption,
+      ],
+      examples: [
+        { line: 'agent mcp install filesystem --set folder=/srv', does: 'fetches the package and connects it' },
+        { line: 'agent mcp install brave-search', does: 'with BRAVE_API_KEY of .env' },
+      ],
+      run: install,
+    },
+    {
+      name: 'enable',
+      summary: 'Switch a server on',
+      arguments: [server],
+      options: [jsonOption],
+      examples: [{ line: 'agent mcp enable everything', does: 'and connect it' }],
+      run: (input) => switched(input, true),
+    },
+    {
+      name: 'disable',
+      summary: 'Switch a server off; its settings stay',
+      arguments: [server],
+      options: [jsonOption],
+      examples: [{ line: 'agent mcp disable everything', does: 'and disconnect it' }],
+      run: (input) => switched(input, false),
+    },
+    {
       name: 'remove',
       summary: 'Remove a server',
       arguments: [server],
@@ -98,34 +143,35 @@ const profileOf = (input: Input) => (input.profile === 'default' ? {} : { profil
 async function add(input: Input): Promise<number> {
   const name = input.args[0]!;
   if (!SERVER_NAME.test(name)) throw new AgentError('USAGE', `"${name}" is not a server name`, { fix: 'use letters, digits, _ and -' });
-  const file = prepared(input);
-  if (name in configured(file))
+  const given = serverOf(input);
+  const profile = prepared(input);
+  if (name in readMcpServers(profile))
     throw new AgentError('USAGE', `there already is a server "${name}"`, {
       fix: `change it with agent config set mcp_servers.${name}.…, or remove it first`,
     });
-  const settings = settingsOf(input);
-  await setConfigValue(file, `mcp_servers.${name}`, settings);
+  const { settings, variables } = await addMcpServer(profile, { name, ...given });
   const live = await reloaded();
-  if (input.json) printJson({ name, ...settings, connected: live });
-  else print(`Server ${name} is in ${file}. ${live ? `Try it: agent mcp test ${name}` : 'The service connects it when it starts.'}`);
+  if (input.json) printJson({ name, ...settings, variables, connected: live });
+  else {
+    const secrets = variables.length > 0 ? ` Its secrets are in .env as ${variables.join(', ')}.` : '';
+    print(
+      `Server ${name} is in ${profile.config}.${secrets} ${live ? `Try it: agent mcp test ${name}` : 'The service connects it when it starts.'}`,
+    );
+  }
   return exitCodes.ok;
 }
 
-function settingsOf(input: Input): McpServerConfig {
+function serverOf(input: Input): Omit<NewServer, 'name'> {
   const url = textOption(input, 'url');
   const program = textOption(input, 'command');
   if ((url === undefined) === (program === undefined)) {
     throw new AgentError('USAGE', 'a server needs either --url or --command', { fix: 'see agent mcp add --help' });
   }
-  const transport = textOption(input, 'transport') as McpServerConfig['transport'];
-  const env = pairs(listOption(input, 'env'), '--env');
-  const headers = pairs(listOption(input, 'header'), '--header');
-  const args = listOption(input, 'args');
   return {
-    ...(url === undefined ? { command: program!, args } : { url }),
-    ...(env ? { env } : {}),
-    ...(headers ? { headers } : {}),
-    ...(transport ? { transport } : {}),
+    ...(url === undefined ? { command: program!, args: listOption(input, 'args') } : { url }),
+    env: pairs(listOption(input, 'env'), '--env'),
+    headers: pairs(listOption(input, 'header'), '--header'),
+    transport: textOption(input, 'transport') as NewServer['transport'],
   };
 }
 
@@ -141,7 +187,7 @@ function pairs(given: string[], option: string): Record<string, string> | undefi
 }
 
 async function list(input: Input): Promise<number> {
-  const servers = configured(openHome().profile(input.profile).config);
+  const servers = readMcpServers(openHome().profile(input.profile));
   const states = await serverStates(input);
   const rows = Object.entries(servers).map(([name, settings]) => states?.find((state) => state.name === name) ?? offline(name, settings));
   if (input.json) printJson({ servers: rows, live: states !== undefined });
@@ -167,6 +213,8 @@ function offline(name: string, { url, transport, enabled }: McpServerConfig): Se
     tools: 0,
     pid: null,
     error: null,
+    fix: null,
+    needs_sign_in: false,
   };
 }
 
@@ -195,7 +243,7 @@ async function test(input: Input): Promise<number> {
   }
   if (!answer.ok)
     throw new AgentError('MCP_FAILED', `${name} does not work: ${answer.error ?? 'unknown cause'}`, {
-      fix: `check mcp_servers.${name} in config.yaml; agent logs mcp says more`,
+      fix: answer.fix ?? `check mcp_servers.${name} in config.yaml; agent logs mcp says more`,
     });
   return exitCodes.ok;
 }
@@ -222,22 +270,65 @@ function jsonObject(text: string): Record<string, unknown> {
   throw new AgentError('USAGE', `the arguments of a tool are a JSON object, not ${text}`, { fix: `for example '{"message":"hi"}'` });
 }
 
+async function catalog(input: Input): Promise<number> {
+  const installed = Object.keys(readMcpServers(openHome().profile(input.profile)));
+  const entries = mcpCatalog.map((entry) => ({ ...entry, installed: installed.includes(entry.name) }));
+  if (input.json) printJson({ entries });
+  else {
+    const needs = (entry: (typeof entries)[number]) =>
+      entry.signIn
+        ? 'a sign-in (not built yet)'
+        : entry.fields.map((field) => (field.secret ? `${field.name} in .env` : `--set ${field.name}=…`)).join(', ');
+    const rows = entries.map((entry) => [entry.name, entry.description, needs(entry) || '-', entry.installed ? 'installed' : '']);
+    print(table([['NAME', 'WHAT', 'NEEDS', ''].map((title) => painter(out)('dim', title)), ...rows]));
+  }
+  return exitCodes.ok;
+}
+
+async function install(input: Input): Promise<number> {
+  const profile = prepared(input);
+  const say = input.json ? note : print;
+  const values = pairs(listOption(input, 'set'), '--set') ?? {};
+  const enabled = input.options.disabled !== true;
+  const name = input.args[0]!;
+  await installServer(profile, { name, values, enabled, say });
+  const live = await reloaded();
+  const answer = enabled && live ? await ask((link) => link.call(testServer, { name, ...profileOf(input) })) : undefined;
+  if (answer && !answer.ok) {
+    throw new AgentError('MCP_FAILED', `${name} is installed, but does not work: ${answer.error ?? 'unknown cause'}`, {
+      fix: answer.fix ?? '`agent logs mcp` says more',
+    });
+  }
+  if (input.json) printJson({ name, enabled, connected: answer?.ok ?? false, tools: answer?.tools ?? [] });
+  else if (answer) print(`${name} works: ${answer.tools.length} tools, after ${(answer.ms / 1_000).toFixed(1)} s.`);
+  else print(`${name} is installed. ${enabled ? 'The service connects it when it starts.' : `agent mcp enable ${name} switches it on.`}`);
+  return exitCodes.ok;
+}
+
+async function switched(input: Input, enabled: boolean): Promise<number> {
+  const name = input.args[0]!;
+  requireServer(input, name);
+  await setMcpServerEnabled(prepared(input), name, enabled);
+  const live = await reloaded();
+  if (input.json) printJson({ name, enabled, live });
+  else print(`Server ${name} is switched ${enabled ? 'on' : 'off'}.`);
+  return exitCodes.ok;
+}
+
 async function remove(input: Input): Promise<number> {
   const name = input.args[0]!;
   requireServer(input, name);
-  await setConfigValue(prepared(input), `mcp_servers.${name}`, undefined);
+  const { variables } = await removeMcpServer(prepared(input), name);
   await reloaded();
-  if (input.json) printJson({ removed: name });
-  else print(`Server ${name} is removed.`);
+  if (input.json) printJson({ removed: name, variables });
+  else print(`Server ${name} is removed.${variables.length > 0 ? ` Gone from .env: ${variables.join(', ')}.` : ''}`);
   return exitCodes.ok;
 }
 
 function requireServer(input: Input, name: string): void {
-  const names = Object.keys(configured(openHome().profile(input.profile).config));
+  const names = Object.keys(readMcpServers(openHome().profile(input.profile)));
   if (!names.includes(name)) throw unknownName('server', name, names, 'UNKNOWN_SERVER');
 }
-
-const configured = (file: string): Record<string, McpServerConfig> => parseConfigText(readText(file), file).config.mcp_servers ?? {};
 
 /** Tells a running broker; false when none can be reached (it reads the file when it starts). */
 async function reloaded(): Promise<boolean> {
@@ -250,8 +341,8 @@ async function reloaded(): Promise<boolean> {
   }
 }
 
-function prepared(input: Input): string {
+function prepared(input: Input): ProfilePaths {
   const home = openHome();
   prepareHome(home);
-  return home.profile(input.profile).config;
+  return home.profile(input.profile);
 }

@@ -22,6 +22,15 @@ export const ServerState = z.object({
   tools: z.number(),
   pid: z.number().nullable(),
   error: z.string().nullable(),
+  /** What to do about the error. */
+  fix: z.string().nullable(),
+  /** It answers 401 and no credentials are configured for it. */
+  needs_sign_in: z.boolean(),
+  /** When asked for: its tools in a stranger's words, cut to what a person reads; null = not known. */
+  tool_list: z
+    .array(z.object({ name: z.string(), description: z.string() }))
+    .nullable()
+    .optional(),
 });
 export type ServerState = z.infer<typeof ServerState>;
 
@@ -53,7 +62,7 @@ export const callTool = method('mcp.tools.call', {
 });
 
 export const listServers = method('mcp.servers.list', {
-  params: z.object({ profile: z.string().optional() }),
+  params: z.object({ profile: z.string().optional(), tools: z.boolean().default(false) }),
   result: z.object({ servers: z.array(ServerState) }),
 });
 
@@ -63,6 +72,7 @@ export const testServer = method('mcp.servers.test', {
   result: z.object({
     ok: z.boolean(),
     error: z.string().nullable(),
+    fix: z.string().nullable(),
     ms: z.number(),
     tools: z.array(z.object({ name: z.string(), description: z.string() })),
   }),

@@ -144,7 +144,7 @@ async function startNew(
 
 async function askCron({ context }: HostParts, method: Method<unknown, unknown>, params: unknown): Promise<unknown> {
   try {
-    return await context.peer('cron').call(method, params);
+    return await context.peer('cron').call(method, { profile: context.profile, ...(params as object) });
   } catch (thrown) {
     if (!isTransport(thrown)) throw thrown;
     throw new AgentError('PEER_UNREACHABLE', 'the cron worker does not answer', {

@@ -1,111 +1,114 @@
 /**
- * The cron worker from top to bottom: open cron.db, take up what an earlier incarnation left, claim
- * what is due, run it, hand the results to the gateway. Other workers and the commands only ask.
+ * The cron worker from top to bottom: open the desk of each profile, take up what an earlier incarnation
+ * left, claim what is due, run it, hand the results to the gateway. Other workers and the commands only ask.
  */
-import { AgentError, messageOf } from '../../base/errors.ts';
-import { hexId } from '../../base/ids.ts';
+import { AgentError } from '../../base/errors.ts';
 import { coalesced } from '../../base/coalesce.ts';
 import { limits } from '../../base/limits.ts';
 import * as contract from '../../ipc/contracts/cron.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
-import type { InputOf, ParamsOf } from '../../ipc/method.ts';
+import type { ParamsOf } from '../../ipc/method.ts';
 import { isPaused } from '../../state/pause.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
+import { blueprintViews, fillBlueprint, makeFromBlueprint } from './blueprints.ts';
+import { calendarOf } from './calendar.ts';
 import { claimOutside } from './claims.ts';
-import { createHandover } from './handover.ts';
-import { jobView, runView } from './views.ts';
-import { pruneOutput } from './output.ts';
-import { createRunner, type Runner } from './runner.ts';
-import { nextAfter, parseSchedule } from './schedule.ts';
-import { createScheduler, type Scheduler } from './scheduler.ts';
-import { scriptPath } from './script.ts';
-import { openCronStore, type CronStore, type JobRow } from './store.ts';
-import { systemZone } from './wallClock.ts';
+import { createDesks, type Desk, type Desks } from './desk.ts';
+import { createJob, readSchedule, removeJob, requireJob, resumeJob, updateJob, zoneOf } from './jobs.ts';
+import { readOutput } from './output.ts';
+import type { Runner } from './runner.ts';
+import type { JobRow } from './store.ts';
+import { jobView, previewView, runView } from './views.ts';
 
 export async function startCron(context: WorkerContext): Promise<WorkerService> {
-  const store = openCronStore(context.paths.cronDb);
-  const handover = createHandover(context, store);
   const tellFacts = coalesced(() => context.reportFacts(facts()));
-  const runner = createRunner({ context, store, handover, onChange: tellFacts });
-  const scheduler = createScheduler({
-    context,
-    store,
-    isBusy: runner.isBusy,
-    onClaimed: (ids) => ids.forEach(runner.add),
-    onHeld: tellFacts,
+  const desks = createDesks(context, tellFacts);
+  const sum = (of: (desk: Desk) => number) => desks.all().reduce((total, desk) => total + of(desk), 0);
+  const facts = () => ({
+    jobs: sum(({ store }) => store.countJobs()),
+    running: sum(({ runner }) => runner.active().length),
+    held: sum(({ scheduler }) => scheduler.held()),
   });
-  const facts = () => ({ jobs: store.countJobs(), running: runner.active().length, held: scheduler.held() });
-  const prune = () => {
-    store.prune();
-    pruneOutput(context.paths, (id) => store.job(id) !== undefined);
-  };
-  const pruning = setInterval(prune, limits.gateway.pruneMs).unref();
+  const pruning = setInterval(() => desks.all().forEach((desk) => desk.prune()), limits.gateway.pruneMs).unref();
 
   return {
-    handlers: handlers({ context, store, runner, scheduler, changed: tellFacts }),
-    active: runner.active,
+    handlers: handlers(desks, tellFacts),
+    active: () => desks.all().flatMap(({ runner }) => runner.active()),
     facts,
     started() {
-      prune();
       // Only now: the socket proves that no other cron worker of this home is alive.
-      void runner
-        .recover()
-        .then(scheduler.wake, (thrown: unknown) => context.log.error(`open runs could not be taken up: ${messageOf(thrown)}`));
-      handover.wake();
+      desks.start();
       tellFacts();
     },
     async drain(signal) {
-      scheduler[Symbol.dispose]();
-      return runner.drain(signal);
+      const drained = desks.all().map(({ scheduler, runner }) => {
+        scheduler[Symbol.dispose]();
+        return runner.drain(signal);
+      });
+      const interrupted = (await Promise.all(drained)).reduce((total, one) => total + one.interrupted, 0);
+      return { interrupted };
     },
     async [Symbol.asyncDispose]() {
       clearInterval(pruning);
       tellFacts.cancel();
-      scheduler[Symbol.dispose]();
-      handover[Symbol.dispose]();
-      store[Symbol.dispose]();
+      desks[Symbol.dispose]();
     },
   };
 }
 
-interface Parts {
-  context: WorkerContext;
-  store: CronStore;
-  runner: Runner;
-  scheduler: Scheduler;
-  changed(): void;
-}
-
-function handlers(parts: Parts): Handler[] {
-  const { context, store, runner, scheduler } = parts;
-  const view = (job: JobRow) => ({ job: jobView(job, runner.isBusy(job.id)) });
-  const changedJob = (id: string) => {
-    scheduler.wake();
-    parts.changed();
-    return view(store.job(id)!);
+function handlers(desks: Desks, changed: () => void): Handler[] {
+  const view = (desk: Desk, id: string) => ({ job: jobView(desk, desk.store.job(id)!) });
+  /** Finds the job, does `work`, and answers the job as it is afterwards. */
+  const change = (params: { job_id: string; profile: string }, work: (desk: Desk, job: JobRow) => void) => {
+    const desk = desks.of(params.profile);
+    const job = requireJob(desk.store, params.job_id);
+    work(desk, job);
+    return moved(desk, job.id);
+  };
+  const moved = (desk: Desk, id: string) => {
+    desk.scheduler.wake();
+    changed();
+    return view(desk, id);
   };
   return [
-    handle(contract.createJob, (params) => changedJob(createJob(parts, params))),
-    handle(contract.listJobs, ({ all }) => ({ jobs: store.jobs(all).map((job) => jobView(job, runner.isBusy(job.id))) })),
-    handle(contract.listRuns, ({ job_id, limit }) => {
+    handle(contract.createJob, ({ profile, ...params }) => {
+      const desk = desks.of(profile);
+      return moved(desk, createJob(desk, params));
+    }),
+    handle(contract.updateJob, (params) => change(params, (desk, job) => updateJob(desk, job, params.updates))),
+    handle(contract.listJobs, ({ all, profile, every_profile }) => ({
+      jobs: (every_profile ? desks.all() : [desks.of(profile)]).flatMap((desk) => desk.store.jobs(all).map((job) => jobView(desk, job))),
+    })),
+    handle(contract.getJob, ({ job_id, profile }) => {
+      const desk = desks.of(profile);
+      return view(desk, requireJob(desk.store, job_id).id);
+    }),
+    handle(contract.listRuns, ({ job_id, limit, profile }) => {
+      const { store } = desks.of(profile);
       const jobId = job_id === undefined ? undefined : requireJob(store, job_id).id;
       return { runs: store.runs({ jobId, limit }).map(runView) };
     }),
-    handle(contract.removeJob, ({ job_id }) => {
-      const job = requireJob(store, job_id);
-      const answer = view(job);
-      store.transact(() => store.removeJob(job.id));
-      scheduler.wake();
-      parts.changed();
+    handle(contract.runOutput, ({ execution_id, profile }) => {
+      const { store, context } = desks.of(profile);
+      const run = store.run(execution_id);
+      if (!run) throw new AgentError('NOT_FOUND', `there is no run ${execution_id}`, { fix: '`agent cron runs` lists them' });
+      return { run: runView(run), ...readOutput(context.paths, run) };
+    }),
+    handle(contract.removeJob, ({ job_id, profile }) => {
+      const desk = desks.of(profile);
+      const job = requireJob(desk.store, job_id);
+      const answer = view(desk, job.id);
+      removeJob(desk, job);
+      desk.scheduler.wake();
+      changed();
       return answer;
     }),
-    handle(contract.pauseJob, ({ job_id }) => {
-      const job = requireJob(store, job_id);
-      if (job.enabled) store.setEnabled(job.id, false, job.nextRunMs);
-      return changedJob(job.id);
-    }),
-    handle(contract.resumeJob, ({ job_id }) => changedJob(resumeJob(store, requireJob(store, job_id)))),
-    handle(contract.runJob, ({ job_id }) => {
+    handle(contract.pauseJob, (params) =>
+      change(params, ({ store }, job) => job.enabled && store.setEnabled(job.id, false, job.nextRunMs)),
+    ),
+    handle(contract.resumeJob, (params) => change(params, ({ store }, job) => resumeJob(store, job))),
+    handle(contract.runJob, ({ job_id, profile }) => {
+      const { store, runner, context } = desks.of(profile);
       const job = requireJob(store, job_id);
       refuseWhilePaused(context);
       refuseOverload(runner, job);
@@ -113,84 +116,41 @@ function handlers(parts: Parts): Handler[] {
       runner.add(executionId!);
       return { execution_id: executionId! };
     }),
-    handle(contract.claimJob, (params) => claimForFire(parts, params)),
+    handle(contract.claimJob, (params) => {
+      const answer = claimForFire(deskOfJob(desks, params.job_id), params);
+      if (answer.claimed) changed();
+      return answer;
+    }),
+    handle(contract.previewSchedule, ({ schedule, timezone, profile }) =>
+      previewView(readSchedule(desks.of(profile), schedule, timezone), Date.now()),
+    ),
+    handle(contract.calendar, ({ from, to, profile, every_profile }) => {
+      const shown = every_profile ? desks.all() : [desks.of(profile)];
+      const jobs = shown.flatMap(({ store, context }) => store.jobs(false).map((job) => ({ profile: context.profile, job })));
+      return { ...calendarOf(jobs, { fromMs: Date.parse(from), toMs: Date.parse(to), nowMs: Date.now() }), timezone: zoneOf(shown[0]!) };
+    }),
+    handle(contract.listBlueprints, () => ({ blueprints: blueprintViews() })),
+    handle(contract.previewBlueprint, ({ blueprint, values, profile }) => {
+      const { name, schedule, prompt, script, deliver } = fillBlueprint(blueprint, values);
+      const { timezone } = schedule;
+      const read = readSchedule(desks.of(profile), schedule.text, timezone);
+      return { ...previewView(read, Date.now()), name, prompt, script: script?.text ?? null, deliver };
+    }),
+    handle(contract.instantiateBlueprint, ({ blueprint, values, profile }) => {
+      const desk = desks.of(profile);
+      return moved(desk, makeFromBlueprint(desk, blueprint, values));
+    }),
   ];
 }
 
-function createJob({ context, store }: Parts, params: ParamsOf<typeof contract.createJob> & InputOf<typeof contract.createJob>): string {
-  const { prompt, script } = params;
-  if (prompt === null && script === null) {
-    throw new AgentError('INVALID_PARAMS', 'a job needs a prompt, a script or both', {
-      field: 'prompt',
-      fix: 'give a text, or --script FILE',
-    });
-  }
-  if (script !== null) scriptPath(context.paths, script);
-  checkDeliver(params.deliver);
-  if (store.countJobs() >= limits.cron.jobsMax) {
-    throw new AgentError('QUEUE_FULL', `there are ${limits.cron.jobsMax} jobs already`, {
-      fix: 'remove some with `agent cron remove <id>`',
-    });
-  }
-  const nowMs = Date.now();
-  const zone = params.timezone ?? context.config().config.timezone ?? systemZone();
-  const schedule = parseSchedule(params.schedule, { nowMs, zone });
-  const id = hexId(12);
-  store.insertJob({
-    id,
-    name: params.name?.trim() || nameOf(prompt ?? script!),
-    prompt,
-    script,
-    schedule,
-    deliver: params.deliver.trim() || 'local',
-    enabled: true,
-    repeatTimes: params.repeat ?? (schedule.kind === 'once' ? 1 : null),
-    repeatCompleted: 0,
-    nextRunMs: nextAfter(schedule, nowMs) ?? null,
-    lastRunMs: null,
-    lastStatus: null,
-    lastError: null,
-    createdMs: nowMs,
-  });
-  return id;
-}
-
-/** First words of what the job does. */
-function nameOf(text: string): string {
-  const line = text.trim().split('\n')[0]!;
-  return line.length <= NAME_MAX_CHARS ? line : `${line.slice(0, NAME_MAX_CHARS - 1).trimEnd()}…`;
-}
-
-const NAME_MAX_CHARS = 40;
-
-const TARGET = /^[a-z][a-z0-9_-]*(:[^\s,]+)?$/i;
-
-/** The shape alone: whether a platform answers to it is the gateway's to say, at the time of the run. */
-function checkDeliver(deliver: string): void {
-  for (const target of deliver.split(',').map((part) => part.trim())) {
-    if (!TARGET.test(target)) {
-      throw new AgentError('INVALID_PARAMS', `"${target}" is no delivery target`, {
-        field: 'deliver',
-        fix: 'write local, origin, <platform>, <platform>:<chat> or <platform>:<chat>:<thread>; several with commas',
-      });
-    }
-  }
-}
-
-function resumeJob(store: CronStore, job: JobRow): string {
-  if (job.enabled) return job.id;
-  // A recurring job keeps its past instant, so that one late or catch-up run follows (reference 6.3).
-  const next = job.nextRunMs ?? nextAfter(job.schedule, Date.now());
-  const spent = job.repeatTimes !== null && job.repeatCompleted >= job.repeatTimes;
-  if (next === undefined || spent) {
-    throw new AgentError('INVALID_PARAMS', `${job.name} has completed; no run is left`, { field: 'job_id', fix: 'create a new job' });
-  }
-  store.setEnabled(job.id, true, next);
-  return job.id;
+/** An outside scheduler knows the id of a job, not its profile. */
+function deskOfJob(desks: Desks, jobId: string): Desk {
+  const [first, ...others] = desks.all();
+  return [first!, ...others].find(({ store }) => store.job(jobId.trim()) !== undefined) ?? first!;
 }
 
 function claimForFire(
-  { context, store, runner, scheduler, changed }: Parts,
+  { context, store, runner, scheduler }: Desk,
   params: ParamsOf<typeof contract.claimJob>,
 ): { claimed: boolean; execution_id: string | null } {
   const job = requireJob(store, params.job_id);
@@ -214,7 +174,6 @@ function claimForFire(
   if (claimed) {
     runner.add(executionId!);
     scheduler.wake();
-    changed();
   }
   return { claimed, execution_id: executionId };
 }
@@ -233,18 +192,4 @@ function refuseOverload(runner: Runner, job: JobRow): void {
     retryAfterMs: 60_000,
     fix: 'wait until they have run',
   });
-}
-
-/** By exact name, full id, or the unique beginning of an id. */
-function requireJob(store: CronStore, text: string): JobRow {
-  const found = text.trim() === '' ? [] : store.findJobs(text.trim());
-  const exact = found.filter((job) => job.id === text.trim() || job.name === text.trim());
-  const [job, another] = exact.length > 0 ? exact : found;
-  if (!job) throw new AgentError('UNKNOWN_JOB', `there is no job "${text}"`, { fix: '`agent cron list` shows the jobs and their ids' });
-  if (another && job.id !== text.trim()) {
-    throw new AgentError('UNKNOWN_JOB', `"${text}" means more than one job: ${found.map(({ id, name }) => `${id} (${name})`).join(', ')}`, {
-      fix: 'write the id',
-    });
-  }
-  return job;
 }

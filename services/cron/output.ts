@@ -1,6 +1,7 @@
 /** Output files of runs, `cron/output/<job id>/<time>-<execution id>.md`: written whole, the newest kept. */
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { ProfilePaths } from '../../state/home.ts';
@@ -33,6 +34,27 @@ export function writeOutput(paths: ProfilePaths, { run, job, endedMs, status, er
   writeFileAtomic(path, `${head.join('\n')}\n\n${text.trimEnd()}\n`);
   for (const old of readdirSync(dir).toSorted().slice(0, -limits.cron.outputFilesMax)) rmSync(join(dir, old), { force: true });
   return path;
+}
+
+/** The beginning of a run's file. Errors: NOT_FOUND when it wrote none, or it was removed. */
+export function readOutput(paths: ProfilePaths, run: RunRow): { text: string; truncated: boolean } {
+  const missing = (why: string, cause?: unknown) => new AgentError('NOT_FOUND', `the run ${run.execution_id} ${why}`, { cause });
+  if (run.output_path === null) throw missing(run.ended_at === null ? 'has not ended yet' : 'has written nothing down');
+  // The name alone is taken from the row: a home that was moved keeps its outputs.
+  const path = join(paths.cronOutput, run.job_id, basename(run.output_path));
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, 'r');
+    const size = fstatSync(fd).size;
+    const bytes = Buffer.alloc(Math.min(size, limits.cron.outputShownMaxBytes));
+    const read = readSync(fd, bytes, 0, bytes.length, 0);
+    return { text: bytes.toString('utf8', 0, read), truncated: size > read };
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'ENOENT') throw missing(`has lost its file ${path}: the newest ${limits.cron.outputFilesMax} are kept`, thrown);
+    throw thrown;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
 
 /** Removes the files of jobs that are no more. */

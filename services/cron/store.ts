@@ -156,6 +156,16 @@ export class CronStore implements Disposable {
       .run({ ...job, enabled: 1, schedule: JSON.stringify(job.schedule) });
   }
 
+  /** Everything but its history; also its next run. */
+  updateJob(job: JobRow): void {
+    this.#db
+      .prepare(
+        `UPDATE jobs SET name = @name, prompt = @prompt, script = @script, schedule = @schedule, deliver = @deliver, enabled = @enabled,
+                repeat_times = @repeatTimes, repeat_completed = @repeatCompleted, next_run_at = @nextRunMs WHERE id = @id`,
+      )
+      .run({ ...job, enabled: job.enabled ? 1 : 0, schedule: JSON.stringify(job.schedule) });
+  }
+
   countJobs(): number {
     return (this.#db.prepare('SELECT COUNT(*) AS n FROM jobs').get() as { n: number }).n;
   }

@@ -10,6 +10,7 @@ import type { Client } from '../../ipc/client.ts';
 import type { Access } from '../../ipc/httpRoute.ts';
 import type { ProfilePaths } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
+import type { Actions } from './actions.ts';
 import type { Binding } from './binding.ts';
 import type { Gate } from './auth/contract.ts';
 import type { Identity } from './auth/identity.ts';
@@ -41,6 +42,7 @@ export interface Dashboard {
   gate: Gate;
   page: Page;
   overview: Overview;
+  actions: Actions;
   /** The agent worker of a profile; started when it does not run. */
   agentOf(profile: ProfilePaths): Client;
 }

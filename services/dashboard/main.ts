@@ -11,6 +11,7 @@ import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { loginCode } from '../../ipc/contracts/dashboard.ts';
 import { handle } from '../../ipc/link.ts';
 import { runWorker, type WorkerContext, type WorkerService } from '../worker.ts';
+import { createActions } from './actions.ts';
 import { openGate } from './auth/gate.ts';
 import { listen, resolveBinding, type Binding } from './binding.ts';
 import { prepareHandOver } from './handOver.ts';
@@ -24,11 +25,12 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   await using life = new AsyncDisposableStack();
   const gate = life.use(openGate(context, binding));
   const overview = life.use(createOverview(context));
+  const actions = life.use(createActions(context));
   const page = loadPage(join(context.release.root, 'dist', 'page'));
   if (!page.built) context.log.warn('the page is not built: run `npm run build`');
 
   const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
-  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, agentOf };
+  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, actions, agentOf };
   const app = buildHttp(dashboard);
   const handOver = prepareHandOver(app);
   await app.ready();
@@ -43,14 +45,15 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const owned = life.move();
   return {
     handlers: [handle(loginCode, () => ({ code: gate.mode === 'token' ? gate.codes.issue(true) : null }))],
-    active: () => sockets.active(),
+    active: () => [...sockets.active(), ...actions.active()],
     steps: () => sockets.sentBytes(),
     facts: () => ({ sockets: sockets.active().length }),
     async drain(signal) {
-      // Nothing runs here: the pages are told to dial again, requests end with the server.
+      // The pages are told to dial again, requests end with the server; a command they started may end first.
       await sockets.drain(signal);
+      const interrupted = await actions.drain(signal);
       if (gate.isRelieved()) await handOver.run(signal);
-      return { interrupted: 0 };
+      return { interrupted };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -31,10 +31,12 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   UNKNOWN_SESSION: 404,
   UNKNOWN_PROFILE: 404,
   UNKNOWN_JOB: 404,
+  UNKNOWN_SERVER: 404,
   UNKNOWN_TERMINAL: 404,
   METHOD_NOT_FOUND: 404,
   BUSY: 409,
   SUPERSEDED: 409,
+  ACTION_RUNNING: 409,
   ALREADY_RUNNING: 409,
   SLOT_PARKED: 409,
   PROFILE_EXISTS: 409,
@@ -42,6 +44,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   FRAME_TOO_LARGE: 413,
   BAD_REQUEST: 422,
   INVALID_PARAMS: 422,
+  BAD_SCHEDULE: 422,
   TOO_MANY_CONNECTIONS: 429,
   TOO_MANY_TERMINALS: 429,
   QUEUE_FULL: 429,
@@ -80,7 +83,7 @@ export function problemOf(thrown: unknown): Problem {
     return {
       ...problem(thrown.code, status, thrown.message),
       ...(thrown.fix === undefined ? {} : { fix: thrown.fix }),
-      ...(thrown instanceof InvalidRequest ? { errors: thrown.errors } : {}),
+      ...fieldErrors(thrown),
       ...(thrown instanceof GateRefusal
         ? { error: thrown.error, ...(thrown.loginUrl === null ? {} : { login_url: thrown.loginUrl }) }
         : {}),
@@ -90,6 +93,14 @@ export function problemOf(thrown: unknown): Problem {
   const status = (thrown as { statusCode?: unknown } | null)?.statusCode;
   if (typeof status === 'number' && status >= 400 && status < 500) return problem('BAD_REQUEST', status, messageOf(thrown));
   return problem('INTERNAL', 500, 'the dashboard failed on this request; `agent logs gui` shows why');
+}
+
+/** Wrong fields, as a schema here or the worker that was asked found them. */
+function fieldErrors(thrown: AgentError): Pick<Problem, 'errors'> {
+  if (thrown instanceof InvalidRequest) return { errors: thrown.errors };
+  const { errors } = thrown.facts ?? {};
+  if (Array.isArray(errors)) return { errors: errors as Problem['errors'] & object };
+  return thrown.field === undefined ? {} : { errors: [{ path: thrown.field, message: thrown.message }] };
 }
 
 export function problem(code: ErrorCode, status: number, detail: string): Problem {

@@ -73,7 +73,11 @@ class Broker {
     return [
       handle(listTools, ({ profile }, { signal }) => this.#listTools(profile, signal)),
       handle(callTool, (params, { signal }) => this.#call(params, signal)),
-      handle(listServers, ({ profile }) => ({ servers: this.states(profile) })),
+      handle(listServers, ({ profile, tools }) => ({
+        servers: this.fleet
+          .servers(profile)
+          .map((server) => (tools ? { ...stateOf(server), tool_list: toolsOf(server) } : stateOf(server))),
+      })),
       handle(testServer, (params, { signal }) => this.#test(params, signal)),
       handle(reload, async () => {
         const change = await this.fleet.reload();
@@ -181,9 +185,9 @@ class Broker {
     const { configured } = this.fleet.server(name, profile);
     const startedAt = performance.now();
     const ms = () => Math.round(performance.now() - startedAt);
-    const failed = (error: string) => ({ ok: false, error, ms: ms(), tools: [] });
-    if (!configured.enabled) return failed(`${name} is disabled in config.yaml (enabled: false)`);
-    if (!configured.settings) return failed(configured.problem ?? `${name} is not usable`);
+    const failed = (error: string, fix: string | null) => ({ ok: false, error, fix, ms: ms(), tools: [] });
+    if (!configured.enabled) return failed(`${name} is disabled in config.yaml (enabled: false)`, 'switch it on first');
+    if (!configured.settings) return failed(configured.problem ?? `${name} is not usable`, 'correct it in config.yaml');
     const { log, release } = this.#context;
     const parts = { name, settings: configured.settings, log: log.child(`mcp.${name}`), store: this.#store, version: release.version };
     const none = () => {};
@@ -194,10 +198,17 @@ class Broker {
         AbortSignal.any([signal, this.#giveUp.signal]),
       );
       await server.stop();
-      return { ok: true, error: null, ms: ms(), tools: server.tools.map(({ tool, description }) => ({ name: tool, description })) };
+      return {
+        ok: true,
+        error: null,
+        fix: null,
+        ms: ms(),
+        tools: server.tools.map(({ tool, description }) => shownTool(tool, description)),
+      };
     } catch (thrown) {
       if (signal.aborted || !isAgentError(thrown)) throw thrown;
-      return failed([withUnset(thrown.message, configured.unset), thrown.fix].filter(Boolean).join(' — '));
+      const signIn = needsSignIn(configured, thrown);
+      return failed(withUnset(thrown.message, configured.unset), (signIn ? SIGN_IN : thrown.fix) ?? null);
     }
   }
 
@@ -240,6 +251,7 @@ function usable({ configured, connection }: FleetServer): Connection {
 function stateOf({ configured, connection }: FleetServer): ServerState {
   const { name, enabled, problem, settings, unset } = configured;
   const error = connection?.error ?? (enabled ? problem : null);
+  const signIn = needsSignIn(configured, connection?.failure);
   return {
     name,
     transport: settings?.transport ?? 'unknown',
@@ -247,7 +259,35 @@ function stateOf({ configured, connection }: FleetServer): ServerState {
     tools: connection?.phase === 'connected' ? connection.tools.length : 0,
     pid: connection?.pid ?? null,
     error: error && withUnset(error, unset),
+    fix: error ? ((signIn ? SIGN_IN : connection?.failure?.fix) ?? 'correct it in config.yaml') : null,
+    needs_sign_in: signIn,
   };
+}
+
+/** It refuses strangers, and nothing is configured that could make it know us. */
+function needsSignIn({ settings, unset }: FleetServer['configured'], failure: AgentError | undefined): boolean {
+  if (failure?.facts?.status !== 401 || settings === undefined || settings.transport === 'stdio') return false;
+  return unset.length === 0 && !Object.keys(settings.headers).some((header) => header.toLowerCase() === 'authorization');
+}
+
+const SIGN_IN =
+  'it needs a sign-in; signing in through the browser is not built yet: give it a token in an Authorization header, if it offers one';
+
+/** Names and descriptions come from a stranger: cut, and without control characters. */
+function toolsOf({ connection }: FleetServer): { name: string; description: string }[] | null {
+  if (connection?.phase !== 'connected') return null;
+  return connection.tools.slice(0, limits.mcp.shownToolsMax).map(({ tool, description }) => shownTool(tool, description));
+}
+
+const shownTool = (name: string, description: string) => ({
+  name: shown(name, limits.mcp.shownNameChars),
+  description: shown(description, limits.mcp.shownTextChars),
+});
+
+/** Also without the marks that turn the direction of writing around. */
+function shown(text: string, maxChars: number): string {
+  const plain = text.replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim();
+  return plain.length <= maxChars ? plain : `${plain.slice(0, maxChars - 1)}…`;
 }
 
 const withUnset = (error: string, unset: string[]): string =>

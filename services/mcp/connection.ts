@@ -61,6 +61,11 @@ export class Connection implements AsyncDisposable {
     return this.#state.phase === 'connected' || !this.#error ? null : this.#error.message;
   }
 
+  /** The same as an error, with what to do about it. */
+  get failure(): AgentError | undefined {
+    return this.#state.phase === 'connected' ? undefined : this.#error;
+  }
+
   /** Starts connecting without waiting for it. */
   begin(): void {
     this.#step({ type: 'use' });

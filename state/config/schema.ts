@@ -56,6 +56,8 @@ export const McpServerConfig = z.looseObject({
   url: z.url({ protocol: /^https?$/ }).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   transport: z.enum(['stdio', 'http', 'sse']).optional(),
+  /** `oauth`: the server asks for a sign-in in the browser. A token stands in `headers`. */
+  auth: z.enum(['none', 'header', 'oauth']).optional(),
   enabled: z.boolean().optional(),
   timeout: z.number().positive().optional(),
   connect_timeout: z.number().positive().optional(),

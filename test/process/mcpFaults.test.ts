@@ -21,7 +21,7 @@ t.test('a command that does not exist: the error names it and what to do', async
     fix: /full path in mcp_servers.lost.command/,
   });
   t.match(await broker.state('lost'), { state: 'failed', error: /no-such-program/ }, 'without any retry');
-  t.match(await broker.test('lost'), { ok: false, error: /no-such-program.*install it/ });
+  t.match(await broker.test('lost'), { ok: false, error: /no-such-program/, fix: /install it/ });
   t.match(await broker.test('nowhere'), { ok: false, error: /working directory \/no\/such\/directory does not exist/ });
   t.match(await broker.state('empty'), { state: 'failed', error: /needs "command".*or "url"/ });
   t.match(await broker.state('off'), { state: 'disabled', error: null });

@@ -4,6 +4,8 @@ import * as auth from './auth.ts';
 import * as cron from './cron.ts';
 import * as logs from './logs.ts';
 import * as memory from './memory.ts';
+import * as mcp from './mcp.ts';
+import * as ops from './ops.ts';
 import * as pause from './pause.ts';
 import * as platforms from './platforms.ts';
 import * as profiles from './profiles.ts';
@@ -15,6 +17,10 @@ import * as tools from './tools.ts';
 import * as workers from './workers.ts';
 
 const subjects = [status, auth, workers, pause, logs, sessions, cron, platforms, profiles, skills, tools, memory, service] as const;
+const subjects = [status, auth, workers, pause, logs, sessions, cron, service] as const;
+const subjects = [status, workers, pause, logs, sessions, cron, ops, service] as const;
+const subjects = [status, workers, pause, logs, sessions, cron, mcp, ops, service] as const;
+const subjects = [status, auth, workers, pause, logs, sessions, cron, mcp, ops, service] as const;
 
 type ValueOf<T> = T extends unknown ? T[keyof T] : never;
 type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;

@@ -34,6 +34,7 @@ function peerOf(context: WorkerContext, slot: string) {
 }
 
 export function cronJobs(context: WorkerContext): CronJobs {
+  const { profile } = context;
   const ask = peerOf(context, 'cron');
   const row = ({ id, name, schedule, prompt, deliver, state, next_run_at }: Job): CronJobRow => ({
     id,
@@ -48,13 +49,13 @@ export function cronJobs(context: WorkerContext): CronJobs {
     async create({ schedule, prompt, name, deliver, repeat }, signal) {
       const { job } = await ask(
         createJob,
-        { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}) },
+        { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}), profile },
         { signal },
       );
       return row(job);
     },
-    list: async (signal) => (await ask(listJobs, {}, { signal })).jobs.map(row),
-    remove: async (id, signal) => row((await ask(removeJob, { job_id: id }, { signal })).job),
+    list: async (signal) => (await ask(listJobs, { profile }, { signal })).jobs.map(row),
+    remove: async (id, signal) => row((await ask(removeJob, { job_id: id, profile }, { signal })).job),
   };
 }
 

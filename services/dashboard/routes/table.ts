@@ -2,8 +2,11 @@
 import type { Dashboard } from '../http.ts';
 import type { HttpHandler } from '../route.ts';
 import { authRoutes } from './auth.ts';
+import { cronRoutes } from './cron.ts';
 import { logRoutes } from './logs.ts';
 import { memoryRoutes } from './memory.ts';
+import { mcpRoutes } from './mcp.ts';
+import { opsRoutes } from './ops.ts';
 import { pauseRoutes } from './pause.ts';
 import { platformRoutes } from './platforms.ts';
 import { profileRoutes } from './profiles.ts';
@@ -28,5 +31,8 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...skillRoutes(dashboard),
     ...toolRoutes(dashboard),
     ...memoryRoutes(dashboard),
+    ...cronRoutes(dashboard),
+    ...mcpRoutes(dashboard),
+    ...opsRoutes(dashboard),
   ];
 }

@@ -1,0 +1,219 @@
+/**
+ * Blueprints: ready-made jobs with gaps to fill. Checks every value and names each wrong one by its path;
+ * what passes becomes a job like any other, and a script of its own in `scripts/blueprints/` where it has one.
+ */
+import { mkdirSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { AgentError, messageOf } from '../../base/errors.ts';
+import { hexId } from '../../base/ids.ts';
+import { limits } from '../../base/limits.ts';
+import type { Blueprint as BlueprintView, BlueprintField } from '../../ipc/contracts/cron.ts';
+import { writeFileAtomic } from '../../state/atomicFile.ts';
+import type { Blueprint, Field, Values } from './blueprints/blueprint.ts';
+import { blueprintTable } from './blueprints/table.ts';
+import type { Desk } from './desk.ts';
+import { BLUEPRINT_SCRIPTS, checkDeliver, createJob } from './jobs.ts';
+import { isZone } from './wallClock.ts';
+
+type Given = Readonly<Record<string, string | number>>;
+
+/** Asked of every blueprint. */
+const commonFields: readonly Field[] = [
+  {
+    name: 'deliver',
+    type: 'text',
+    label: 'Where does the result go?',
+    default: 'local',
+    help: 'local (a file), <platform>, <platform>:<chat>; several with commas',
+  },
+  {
+    name: 'timezone',
+    type: 'text',
+    shape: 'zone',
+    label: 'Time zone',
+    optional: true,
+    help: 'for example Europe/Berlin; empty: as configured',
+  },
+];
+const fieldsOf = ({ fields }: Blueprint): readonly Field[] => [...fields, ...commonFields];
+
+const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
+
+/** The catalogue in the words of the contract. */
+export const blueprintViews = (): BlueprintView[] =>
+  blueprintTable.map((blueprint) => ({
+    key: blueprint.key,
+    title: blueprint.title,
+    description: blueprint.description,
+    category: blueprint.category,
+    tags: [...blueprint.tags],
+    uses_model: blueprint.job(examples(blueprint)).prompt !== undefined,
+    fields: fieldsOf(blueprint).map(fieldView),
+    command: commandOf(blueprint),
+    appUrl: `/cron?blueprint=${blueprint.key}`,
+  }));
+
+/** Errors: NOT_FOUND, INVALID_PARAMS with every wrong field in `facts.errors`. */
+export function fillBlueprint(key: string, given: Given) {
+  const blueprint = blueprintTable.find((one) => one.key === key);
+  if (!blueprint) {
+    throw new AgentError('NOT_FOUND', `there is no blueprint "${key}"`, {
+      fix: `there are ${blueprintTable.map((one) => one.key).join(', ')}`,
+    });
+  }
+  const values = checkValues(blueprint, given);
+  const { name, schedule, prompt, script } = blueprint.job(values);
+  const timezone = values.timezone === '' ? undefined : values.timezone;
+  return {
+    key,
+    name: name.length > limits.cron.nameMaxChars ? `${name.slice(0, limits.cron.nameMaxChars - 1)}…` : name,
+    schedule: { text: schedule, timezone },
+    prompt: prompt ?? null,
+    script: script ?? null,
+    deliver: values.deliver!,
+  };
+}
+
+/** Makes the job; answers its id. Errors: as `fillBlueprint` and `createJob`. */
+export function makeFromBlueprint(desk: Desk, key: string, given: Given): string {
+  const { name, schedule, prompt, script, deliver } = fillBlueprint(key, given);
+  const file = script && writeScript(desk, key, script);
+  const { text, timezone } = schedule;
+  try {
+    return createJob(desk, { name, schedule: text, prompt, script: file, deliver, ...(timezone === undefined ? {} : { timezone }) });
+  } catch (thrown) {
+    if (file) rmSync(join(desk.context.paths.scripts, file), { force: true });
+    throw thrown;
+  }
+}
+
+/** Answers its name inside `scripts/`. Errors: DISK_FULL, HOME_UNUSABLE. */
+function writeScript({ context }: Desk, key: string, { kind, text }: { kind: 'sh' | 'mjs'; text: string }): string {
+  mkdirSync(join(context.paths.scripts, BLUEPRINT_SCRIPTS), { recursive: true, mode: 0o700 });
+  const file = `${BLUEPRINT_SCRIPTS}/${key}-${hexId(6)}.${kind}`;
+  const note = `Made from the blueprint ${key}. It is removed with its job; copy it before you change it.`;
+  writeFileAtomic(join(context.paths.scripts, file), `${kind === 'sh' ? '#' : '//'} ${note}\n${text}`, { mode: 0o600 });
+  return file;
+}
+
+function checkValues(blueprint: Blueprint, given: Given): Values {
+  const fields = fieldsOf(blueprint);
+  const errors: { path: string; message: string }[] = [];
+  for (const name of Object.keys(given)) {
+    if (fields.some((field) => field.name === name)) continue;
+    errors.push({
+      path: `values.${name}`,
+      message: `${blueprint.key} has no such field; it has ${fields.map((field) => field.name).join(', ')}`,
+    });
+  }
+  const values: Record<string, string> = {};
+  for (const field of fields) {
+    const raw = Object.hasOwn(given, field.name) ? String(given[field.name]).trim() : (field.default ?? '');
+    try {
+      values[field.name] = checkValue(field, raw);
+    } catch (thrown) {
+      errors.push({ path: `values.${field.name}`, message: messageOf(thrown) });
+    }
+  }
+  const [first] = errors;
+  if (!first) return values;
+  throw new AgentError('INVALID_PARAMS', `${first.path}: ${first.message}`, {
+    field: first.path,
+    facts: { errors },
+    fix: `correct ${errors.map(({ path }) => path).join(', ')}`,
+  });
+}
+
+/** The value as it is used. Throws with a sentence about what would be right. */
+function checkValue(field: Field, value: string): string {
+  const wrong = (message: string): never => {
+    throw new Error(message);
+  };
+  if (value === '') return field.optional ? '' : wrong('it is needed');
+  switch (field.type) {
+    case 'time': {
+      const [, hour, minute] = /^(\d{1,2}):(\d{2})$/.exec(value) ?? [];
+      if (hour === undefined || Number(hour) > 23 || Number(minute) > 59) wrong('a time of day is written HH:MM, from 00:00 to 23:59');
+      return `${hour!.padStart(2, '0')}:${minute}`;
+    }
+    case 'number': {
+      const ok = /^\d+$/.test(value) && Number(value) >= field.min && Number(value) <= field.max;
+      return ok ? String(Number(value)) : wrong(`a whole number from ${field.min} to ${field.max}`);
+    }
+    case 'weekday':
+      return WEEKDAYS.includes(value.toLowerCase()) ? value.toLowerCase() : wrong(`a day of the week: ${WEEKDAYS.join(', ')}`);
+    case 'choice':
+      return (
+        field.options.find((option) => option.value === value)?.value ??
+        wrong(`one of ${field.options.map((option) => option.value).join(', ')}`)
+      );
+    case 'text':
+      return checkText(field, value, wrong);
+  }
+}
+
+function checkText(field: Extract<Field, { type: 'text' }>, value: string, wrong: (message: string) => never): string {
+  const max = field.long ? TEXT_MAX_CHARS : limits.cron.fieldMaxChars;
+  if (value.length > max) wrong(`at most ${max} characters`);
+  if (/[\0-\x08\x0b-\x1f\x7f]/.test(value) || (!field.long && /[\n\t]/.test(value))) wrong('no control characters, and one line');
+  if (field.name === 'deliver') checkDeliver(value);
+  switch (field.shape) {
+    case 'path': {
+      const path = value === '~' || value.startsWith('~/') ? `${homedir()}${value.slice(1)}` : value;
+      return path.startsWith('/') ? path : wrong('a whole path, from / or ~/');
+    }
+    case 'zone':
+      return isZone(value) ? value : wrong('a time zone such as Europe/Berlin');
+    case 'url':
+      return isUrl(value) ? value : wrong('an address that begins with http:// or https://');
+    case 'urls': {
+      const urls = value.split(/\s+/);
+      return urls.every(isUrl) ? urls.join('\n') : wrong('addresses that begin with http:// or https://, one in a line');
+    }
+    default:
+      return value;
+  }
+}
+
+/** Goes into a prompt or a script. */
+const TEXT_MAX_CHARS = 2_000;
+
+const isUrl = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+
+function fieldView(field: Field): BlueprintField {
+  const options =
+    field.type === 'choice'
+      ? [...field.options]
+      : field.type === 'weekday'
+        ? WEEKDAYS.map((day) => ({ value: day, label: capital(day) }))
+        : [];
+  return {
+    name: field.name,
+    type: field.type,
+    label: field.label,
+    help: field.help ?? null,
+    default: field.default ?? null,
+    optional: field.optional ?? false,
+    strict: options.length > 0,
+    options,
+    min: field.type === 'number' ? field.min : null,
+    max: field.type === 'number' ? field.max : null,
+    long: field.type === 'text' && field.long === true,
+  };
+}
+
+const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+
+/** Values that fit, for what does not depend on them. */
+const examples = ({ fields }: Blueprint): Values =>
+  Object.fromEntries(
+    fields.map((field) => [field.name, field.default ?? (field.type === 'text' && field.shape === 'path' ? '/' : 'text')]),
+  );
+
+/** With the fields that have to be given. */
+function commandOf(blueprint: Blueprint): string {
+  const needed = fieldsOf(blueprint).filter((field) => field.default === undefined && !field.optional);
+  const sets = needed.map(({ name }) => ` --set ${name}=…`).join('');
+  return `agent cron add --blueprint ${blueprint.key}${sets}`;
+}

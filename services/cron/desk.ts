@@ -1,0 +1,143 @@
+/**
+ * One desk per profile that has jobs: its store, its timer, its runs and what waits for its gateway. The desk
+ * of the default profile is always open; another opens when it is first needed, or at the start when it has jobs.
+ */
+import { existsSync } from 'node:fs';
+import { AgentError, messageOf } from '../../base/errors.ts';
+import { loadConfig, type LoadedConfig } from '../../state/config/load.ts';
+import { readSecrets } from '../../state/env.ts';
+import { stampOf } from '../../state/fileStamp.ts';
+import { DEFAULT_PROFILE, listProfiles, requireProfile, type ProfilePaths } from '../../state/home.ts';
+import type { WorkerContext } from '../worker.ts';
+import { createHandover, type Handover } from './handover.ts';
+import { pruneOutput } from './output.ts';
+import { createRunner, type Runner } from './runner.ts';
+import { createScheduler, type Scheduler } from './scheduler.ts';
+import { openCronStore, type CronStore } from './store.ts';
+
+export interface Desk extends Disposable {
+  /** Of this profile, whichever the worker itself has. */
+  context: WorkerContext;
+  store: CronStore;
+  runner: Runner;
+  scheduler: Scheduler;
+  handover: Handover;
+  prune(): void;
+  /** Takes up what an earlier incarnation left, then claims what is due. */
+  start(): void;
+}
+
+export interface Desks extends Disposable {
+  /** Errors: UNKNOWN_PROFILE, and those of opening its store. */
+  of(profile: string): Desk;
+  /** Those that are open, the default one first. */
+  all(): Desk[];
+  /** Opens the desk of every profile that has jobs; from here on a desk starts when it opens. */
+  start(): void;
+}
+
+export function createDesks(context: WorkerContext, onChange: () => void): Desks {
+  const open = new Map<string, Desk>();
+  let started = false;
+
+  const close = (name: string): void => {
+    open.get(name)?.[Symbol.dispose]();
+    open.delete(name);
+  };
+  /** A profile that was deleted takes its jobs along. */
+  const forgetGone = (): void => {
+    const names = listProfiles(context.home);
+    for (const name of [...open.keys()].filter((one) => !names.includes(one))) close(name);
+  };
+  const desks: Desks = {
+    of(profile) {
+      const found = open.get(profile);
+      if (found && (profile === DEFAULT_PROFILE || existsSync(found.context.paths.soul))) return found;
+      forgetGone();
+      const desk = openDesk(contextOf(context, requireProfile(context.home, profile)), onChange);
+      open.set(profile, desk);
+      if (started) desk.start();
+      return desk;
+    },
+    all() {
+      forgetGone();
+      return [...open.values()];
+    },
+    start() {
+      started = true;
+      for (const desk of open.values()) desk.start();
+      for (const name of listProfiles(context.home)) {
+        if (open.has(name) || !existsSync(context.home.profile(name).cronDb)) continue;
+        try {
+          desks.of(name);
+        } catch (thrown) {
+          // The jobs of the other profiles go on.
+          context.log.error(`the jobs of profile ${name} cannot be read: ${messageOf(thrown)}`);
+        }
+      }
+    },
+    [Symbol.dispose]() {
+      for (const name of [...open.keys()]) close(name);
+    },
+  };
+  desks.of(context.profile);
+  return desks;
+}
+
+function openDesk(context: WorkerContext, onChange: () => void): Desk {
+  const store = openCronStore(context.paths.cronDb);
+  const handover = createHandover(context, store);
+  const runner = createRunner({ context, store, handover, onChange });
+  const scheduler = createScheduler({
+    context,
+    store,
+    isBusy: runner.isBusy,
+    onClaimed: (ids) => ids.forEach(runner.add),
+    onHeld: onChange,
+  });
+  const prune = () => {
+    store.prune();
+    pruneOutput(context.paths, (id) => store.job(id) !== undefined);
+  };
+  return {
+    context,
+    store,
+    runner,
+    scheduler,
+    handover,
+    prune,
+    start() {
+      prune();
+      void runner
+        .recover()
+        .then(scheduler.wake, (thrown: unknown) => context.log.error(`open runs could not be taken up: ${messageOf(thrown)}`));
+      handover.wake();
+    },
+    [Symbol.dispose]() {
+      scheduler[Symbol.dispose]();
+      handover[Symbol.dispose]();
+      store[Symbol.dispose]();
+    },
+  };
+}
+
+/** The worker's own context seen from another profile: its files, its settings, its secrets kept out of logs. */
+function contextOf(context: WorkerContext, paths: ProfilePaths): WorkerContext {
+  if (paths.name === context.profile) return context;
+  let known: { stamp: string; loaded: LoadedConfig } | undefined;
+  context.redact.learn(readSecrets(paths.env, {}).values());
+  return {
+    ...context,
+    profile: paths.name,
+    paths,
+    config() {
+      const stamp = stampOf([paths.config]);
+      if (known?.stamp !== stamp) known = { stamp, loaded: loadConfig(context.home, paths) };
+      return known.loaded;
+    },
+    secrets: () => readSecrets(paths.env, {}),
+    reportFacts() {
+      throw new AgentError('INTERNAL', 'facts are told by the worker, not by one of its desks');
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** Changing jobs, jobs of several profiles, and what is shown of them: a real cron worker. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import * as cron from '../../ipc/contracts/cron.ts';
+import { fakeAgent } from '../fakes/agentTurns.ts';
+import { testHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
+import { startWorker } from '../harness/worker.ts';
+
+const soul = { 'profiles/work/SOUL.md': 'You work.' };
+
+t.test('the jobs of each profile stand in its own store, ask its own agent, and survive the worker', async (t) => {
+  using home = testHome({ ...soul, 'profiles/work/config.yaml': 'timezone: Asia/Tokyo\n' });
+  await using root = await fakeAgent(home, () => 'root');
+  await using work = await fakeAgent(home, () => 'work', 'agent@work');
+  const first = await startWorker(home, 'cron');
+  const { job } = await first.dial().then((link) => link.call(cron.createJob, { schedule: 'every 1s', prompt: 'it', profile: 'work' }));
+  t.match(job, { profile: 'work', is_default_profile: false, agent_home: home.profile('work').dir, schedule: { timezone: 'Asia/Tokyo' } });
+  await until('the agent of the profile is asked', () => work.turns.length > 0);
+  t.match(work.turns[0], { text: 'it', profile: 'work' });
+  await first[Symbol.asyncDispose]();
+  const before = work.turns.length;
+  await using second = await startWorker(home, 'cron');
+  await until('the next worker takes the profile up by itself', () => work.turns.length > before);
+  using link = await second.dial();
+  t.same((await link.call(cron.listJobs, {})).jobs, []);
+  t.same(
+    (await link.call(cron.listJobs, { every_profile: true })).jobs.map(({ id }) => id),
+    [job.id],
+  );
+  t.ok(existsSync(home.profile('work').cronDb));
+  t.equal(root.turns.length, 0);
+  await t.rejects(link.call(cron.listJobs, { profile: 'nope' }), { code: 'UNKNOWN_PROFILE' });
+
+  rmSync(home.profile('work').dir, { recursive: true });
+  t.same((await link.call(cron.listJobs, { every_profile: true })).jobs, [], 'a deleted profile takes its jobs along');
+  const asked = work.turns.length;
+  await link.call(cron.createJob, { schedule: '1s', script: null, prompt: 'tick' });
+  await until('the rest goes on', () => root.turns.length > 0);
+  t.ok(work.turns.length <= asked + 1);
+});
+
+t.test('a change moves the next run only when the schedule is another one', async (t) => {
+  using home = testHome({ 'scripts/a.sh': 'echo a\n' });
+  await using worker = await startWorker(home, 'cron');
+  using link = await worker.dial();
+  const { job } = await link.call(cron.createJob, { schedule: 'every 2h', prompt: 'x', name: 'one' });
+  const change = async (updates: object) => (await link.call(cron.updateJob, { job_id: job.id, updates })).job;
+  t.match(await change({ name: 'two', prompt: 'y', schedule: 'every  2h' }), { name: 'two', prompt: 'y', next_run_at: job.next_run_at });
+  t.match(await change({ script: 'a.sh', prompt: null }), { script: 'a.sh', prompt: null, no_agent: true, next_run_at: job.next_run_at });
+  const daily = await change({ schedule: 'every day 9am', timezone: 'Asia/Tokyo' });
+  t.match(daily, { schedule: { words: 'every day at 09:00', timezone: 'Asia/Tokyo' }, state: 'scheduled' });
+  t.not(daily.next_run_at, job.next_run_at);
+  await link.call(cron.pauseJob, { job_id: job.id });
+  t.match(await change({ schedule: 'every day 10am' }), { state: 'paused', schedule: { timezone: 'Asia/Tokyo' } });
+  await t.rejects(change({ script: null }), { code: 'INVALID_PARAMS', field: 'prompt' });
+  await t.rejects(change({ schedule: 'never' }), { code: 'BAD_SCHEDULE', field: 'schedule' });
+  await t.rejects(change({ deliver: 'to the moon' }), { code: 'INVALID_PARAMS', field: 'deliver' });
+  await t.rejects(change({ color: 'red' }), { code: 'INVALID_PARAMS' });
+  t.match((await link.call(cron.getJob, { job_id: 'two' })).job, { schedule: { display: 'every day 10am' }, script: 'a.sh' });
+});
+
+t.test('a job that has completed wakes with another schedule, and its output can be read', async (t) => {
+  using home = testHome({ 'scripts/a.sh': 'echo out of a\n', 'scripts/big.sh': 'head -c 300000 /dev/zero | tr "\\0" x\n' });
+  await using worker = await startWorker(home, 'cron');
+  using link = await worker.dial();
+  const { job } = await link.call(cron.createJob, { schedule: '1s', script: 'a.sh' });
+  const run = await until('it has run', async () =>
+    (await link.call(cron.listRuns, { job_id: job.id })).runs.find(({ ended_at }) => ended_at),
+  );
+  t.match((await link.call(cron.getJob, { job_id: job.id })).job.state, 'completed');
+  t.match(await link.call(cron.runOutput, { execution_id: run.execution_id }), { text: /out of a/, truncated: false });
+  const { job: again } = await link.call(cron.updateJob, { job_id: job.id, updates: { schedule: 'every 1d', script: 'big.sh' } });
+  t.match(again, { state: 'scheduled', repeat: { times: null, completed: 0 } });
+  const { execution_id } = await link.call(cron.runJob, { job_id: job.id });
+  const large = await until('its output', () => link.call(cron.runOutput, { execution_id }));
+  t.ok(large.truncated && Buffer.byteLength(large.text) <= 256 * 1_024);
+  rmSync(join(home.cronOutput, job.id), { recursive: true });
+  await t.rejects(link.call(cron.runOutput, { execution_id }), { code: 'NOT_FOUND' });
+  await t.rejects(link.call(cron.runOutput, { execution_id: '../../x' }), { code: 'NOT_FOUND' });
+});
