@@ -45,7 +45,7 @@ export interface Call<K extends RouteKey> {
 /** `request('GET /api/sessions/:id', { params: { id } })`. Errors: ApiError; TypeError when the dashboard cannot be reached. */
 export async function request<K extends RouteKey>(key: K, { params, query, body, signal }: Call<K> = {}): Promise<AnswerOf<RouteOf<K>>> {
   const [method, path] = key.split(' ') as [string, string];
-  const address = addressOf(path, (params ?? {}) as Record<string, string>, (query ?? {}) as QueryValues);
+  const address = addressOf(path, params ?? {}, query ?? {});
   let answer = await send(address, { method, body, signal });
   if (answer.status === 401 && !signedIn && (await renewToken())) answer = await send(address, { method, body, signal });
   const type = answer.headers.get('Content-Type') ?? '';
@@ -73,7 +73,7 @@ function send(
     cache: 'no-store',
     credentials: 'include',
     headers: { ...proof(), ...(json ? { 'Content-Type': 'application/json' } : {}) },
-    ...(body === undefined ? {} : { body: json ? JSON.stringify(body) : (body as FormData) }),
+    ...(body === undefined ? {} : { body: json ? JSON.stringify(body) : body }),
     ...(signal ? { signal } : {}),
   });
 }

@@ -106,5 +106,19 @@ t.test('the page asks its owner', { timeout: 110_000 }, async (t) => {
     await look(page, 'answered');
   });
 
+  await t.test('an answer that is half written is still there after a look at what was said before', async (t) => {
+    await say(page, 'say: 1500 words');
+    await page.getByTestId('working').waitFor({ state: 'detached' });
+    await say(page, 'tool: clarify {"questions":[{"question":"What name?"}]}');
+    const question = page.locator('[data-request=clarify]');
+    await question.getByRole('textbox', { name: 'What name?' }).fill('half a na');
+    await page.evaluate(`document.querySelector('[data-testid=messages]').scrollTop = 0`);
+    await page.locator('[data-role=user]').first().waitFor();
+    await page.getByRole('button', { name: 'To the end' }).click();
+    t.equal(await question.getByRole('textbox', { name: 'What name?' }).inputValue(), 'half a na');
+    await question.getByRole('button', { name: 'Let the agent decide' }).click();
+    await question.waitFor({ state: 'detached' });
+  });
+
   t.same(errors, []);
 });

@@ -2,7 +2,7 @@
  * The scrolling column of a conversation. Only rows near the screen are drawn; the end is followed while the
  * reader is there, and only then; older pages come in above without moving what is read.
  */
-import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
+import { defaultRangeExtractor, useVirtualizer, type Range, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useCallback, useEffect, useImperativeHandle, useRef, type Ref } from 'react';
 import { Button } from '../ui/button.tsx';
@@ -45,6 +45,8 @@ export function MessageList({ rows, actions, busy, followKey, onNearStart, handl
     paddingEnd: EDGE_PX,
     overscan: OVERSCAN,
     anchorTo: 'end',
+    // A question that is being answered stays: what is written in it must not be lost.
+    rangeExtractor: useCallback((range: Range) => withQuestions(defaultRangeExtractor(range), rows), [rows]),
   });
   const { away, onScroll, toEnd, leave } = useFollow(outer, followKey);
   useOlder(virtualizer, rows, onNearStart);
@@ -96,6 +98,11 @@ export function MessageList({ rows, actions, busy, followKey, onNearStart, handl
       )}
     </div>
   );
+}
+
+function withQuestions(range: number[], rows: readonly Row[]): number[] {
+  const questions = rows.flatMap(({ kind }, index) => (kind === 'request' && !range.includes(index) ? [index] : []));
+  return questions.length > 0 ? [...range, ...questions].toSorted((a, b) => a - b) : range;
 }
 
 /** Asks for the page before when the first rows come near; again when more of them may fit. */

@@ -1,6 +1,6 @@
 /** Messages as they are drawn: prompts, answers with their tools and reasoning, and what is under way. */
 import { GitBranch, Pencil, RotateCcw } from 'lucide-react';
-import { memo, useState, type ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import { duration, sentence, tokens } from '../app/format.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copyButton.tsx';
@@ -9,6 +9,7 @@ import { AsideCard, EchoCard, SummaryCard } from './asides.tsx';
 import { Markdown } from './markdown.tsx';
 import type { Row, Work } from './messageRows.ts';
 import { Bubble, OutgoingPrompt, shownFiles } from './prompts.tsx';
+import { useRemembered } from './remembered.ts';
 import { RequestCard } from './requestCard.tsx';
 import { ToolCard } from './toolCard.tsx';
 import type { AgentItem, Failure, Item } from './transcript.ts';
@@ -130,7 +131,7 @@ function Answer({ item, prompt, after, actions }: Omit<ItemProps, 'item' | 'busy
   const { text, reasoning, tools, end, streaming } = item;
   return (
     <article className="group grid min-w-0 gap-3" data-role="assistant" aria-busy={streaming}>
-      {reasoning && <Reasoning text={reasoning} live={streaming && !text && tools.length === 0} />}
+      {reasoning && <Reasoning id={item.id} text={reasoning} live={streaming && !text && tools.length === 0} />}
       {text && <Markdown text={text} growing={streaming} />}
       {tools.map((tool) => (
         <ToolCard key={tool.id} tool={tool} messageId={item.id} />
@@ -144,8 +145,8 @@ function Answer({ item, prompt, after, actions }: Omit<ItemProps, 'item' | 'busy
 }
 
 /** Live it shows its last lines by itself; afterwards it is folded. */
-function Reasoning({ text, live }: { text: string; live: boolean }) {
-  const [open, setOpen] = useState<boolean | null>(null);
+function Reasoning({ id, text, live }: { id: number; text: string; live: boolean }) {
+  const [open, setOpen] = useRemembered(`reasoning${id}`);
   if (live && open === null) {
     return (
       <div className="rounded-xl border border-line text-sm" data-reasoning="live">

@@ -15,7 +15,7 @@ import {
   Wrench,
   type LucideIcon,
 } from 'lucide-react';
-import { memo, useMemo, useState } from 'react';
+import { memo, useMemo } from 'react';
 import { duration } from '../app/format.ts';
 import { CopyButton } from '../ui/copyButton.tsx';
 import { Code } from './codeBlock.tsx';
@@ -25,6 +25,7 @@ import { languageOfFile } from './highlight.ts';
 import { argumentsOf, titleOfTool } from './toolNames.ts';
 import type { ToolUse } from './transcript.ts';
 import { useElapsed } from './elapsed.ts';
+import { useRemembered } from './remembered.ts';
 
 /** Output up to this many lines is shown without being asked for. */
 const SHORT_LINES = 16;
@@ -52,21 +53,13 @@ const EDITING = new Set(['patch', 'write_file']);
 /** Tools whose output repeats what they were called with. */
 const SAYS_ALL = new Set(['todo', 'memory']);
 
-/** What was opened or closed by hand stays so while the card is off the screen. */
-const chosen = new Map<string, boolean>();
-
 export const ToolCard = memo(function ToolCard({ tool, messageId }: { tool: ToolUse; messageId: number }) {
-  const [, redraw] = useState(0);
+  const [chosen, choose] = useRemembered(`${messageId}/${tool.id}`);
   const { name, state, text } = tool;
   const Icon = icons[name] ?? (name.startsWith('mcp__') ? Plug : Wrench);
   const diff = useMemo(() => (EDITING.has(name) && state === 'done' ? readDiff(text) : null), [name, state, text]);
-  const card = `${messageId}/${tool.id}`;
-  const open = chosen.get(card) ?? (diff !== null || (text !== '' && text.split('\n', SHORT_LINES + 1).length <= SHORT_LINES));
+  const open = chosen ?? (diff !== null || (text !== '' && text.split('\n', SHORT_LINES + 1).length <= SHORT_LINES));
   const args = argumentsOf(tool);
-  const toggle = () => {
-    chosen.set(card, !open);
-    redraw((count) => count + 1);
-  };
   return (
     <section
       aria-label={`Tool: ${titleOfTool(name)}`}
@@ -77,7 +70,7 @@ export const ToolCard = memo(function ToolCard({ tool, messageId }: { tool: Tool
       <button
         type="button"
         aria-expanded={open}
-        onClick={toggle}
+        onClick={() => choose(!open)}
         className="flex h-11 w-full min-w-0 items-center gap-2.5 px-3 text-left -outline-offset-2 hover:bg-sunken"
       >
         <ChevronRight size={15} className={`shrink-0 text-faint transition-transform ${open ? 'rotate-90' : ''}`} />
