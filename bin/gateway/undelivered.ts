@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
-import type { discardDeliveries, retryDeliveries } from '../../ipc/contracts/gateway.ts';
+import type { retryDeliveries } from '../../ipc/contracts/gateway.ts';
 import { openHome } from '../../state/home.ts';
 import { readUndelivered } from '../../state/undelivered.ts';
 import { hasFlag, type Input } from '../command.ts';
@@ -35,7 +35,7 @@ export async function undelivered(input: Input): Promise<number> {
 }
 
 /** `agent gateway retry|discard <id…>` or `--all`. Exit code 1 when any of them could not be done. */
-export async function settle(input: Input, method: typeof retryDeliveries | typeof discardDeliveries, done: string): Promise<number> {
+export async function settle(input: Input, method: typeof retryDeliveries, done: string): Promise<number> {
   const home = openHome();
   const ids = hasFlag(input, 'all') ? readUndelivered(home.profile(input.profile)).map(({ id }) => id) : input.args.map(idOf);
   if (ids.length === 0 && !hasFlag(input, 'all'))

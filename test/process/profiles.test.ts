@@ -131,7 +131,7 @@ t.test(
     await until('it outlives its idle time while a page is open', async () => {
       const { state, since } = await service.worker('agent@work');
       t.equal(state, 'ready');
-      return Date.now() - Date.parse(since!) > 1_500;
+      return Date.now() - Date.parse(since) > 1_500;
     });
     t.equal((await service.worker('agent@work')).pid, pid);
     socket.close();

@@ -143,7 +143,7 @@ const stopped = (profile: ProfilePaths) => ({
 /** The same commands of the supervisor as `agent gateway start|stop|restart`: intent is written down with them. */
 async function command(
   { context, overview }: Dashboard,
-  method: typeof startSlot | typeof stopSlot | typeof restartSlot,
+  method: typeof startSlot,
   { profile, body: { drain = true }, request }: { profile: ProfilePaths; body: { drain?: boolean | undefined }; request: { ip: string } },
 ): Promise<Receipt> {
   const slot = slotOf(profile);
