@@ -73,6 +73,7 @@ const starters = [
   'bin/openBrowser.ts',
   'chat/repl/outside.ts',
   'services/cron/script.ts',
+  'services/dashboard/actions.ts',
   'services/mcp/stdioChild.ts',
   'services/terminal/shell.ts',
   'state/marks.ts',

@@ -12,9 +12,11 @@ import { loginCode } from '../../ipc/contracts/dashboard.ts';
 import { handle } from '../../ipc/link.ts';
 import { runWorker, type WorkerContext, type WorkerService } from '../worker.ts';
 import { openGate } from './auth/gate.ts';
+import { createActions } from './actions.ts';
 import { listen, resolveBinding, type Binding } from './binding.ts';
 import { prepareHandOver } from './handOver.ts';
 import { buildHttp, type Dashboard } from './http.ts';
+import { createHostFigures } from './hostFigures.ts';
 import { createOverview } from './overview.ts';
 import { loadPage } from './page.ts';
 import { acceptSockets } from './sockets/upgrade.ts';
@@ -24,11 +26,13 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   await using life = new AsyncDisposableStack();
   const gate = life.use(openGate(context, binding));
   const overview = life.use(createOverview(context));
+  const actions = life.use(createActions(context));
   const page = loadPage(join(context.release.root, 'dist', 'page'));
   if (!page.built) context.log.warn('the page is not built: run `npm run build`');
 
   const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
-  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, agentOf };
+  const host = createHostFigures(context.home.root);
+  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, actions, agentOf, host };
   const app = buildHttp(dashboard);
   const handOver = prepareHandOver(app);
   await app.ready();
@@ -43,14 +47,14 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const owned = life.move();
   return {
     handlers: [handle(loginCode, () => ({ code: gate.mode === 'token' ? gate.codes.issue(true) : null }))],
-    active: () => sockets.active(),
+    active: () => [...sockets.active(), ...actions.active()],
     steps: () => sockets.sentBytes(),
     facts: () => ({ sockets: sockets.active().length }),
     async drain(signal) {
-      // Nothing runs here: the pages are told to dial again, requests end with the server.
+      // The pages are told to dial again, requests end with the server; a command they started may end first.
       await sockets.drain(signal);
       if (gate.isRelieved()) await handOver.run(signal);
-      return { interrupted: 0 };
+      return { interrupted: await actions.drain(signal) };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -1,9 +1,12 @@
 /** Every handler of the dashboard, subject by subject. */
 import type { Dashboard } from '../http.ts';
 import type { HttpHandler } from '../route.ts';
+import { analyticsRoutes } from './analytics.ts';
 import { authRoutes } from './auth.ts';
+import { fileRoutes } from './files.ts';
 import { logRoutes } from './logs.ts';
 import { memoryRoutes } from './memory.ts';
+import { opsRoutes } from './ops.ts';
 import { pauseRoutes } from './pause.ts';
 import { platformRoutes } from './platforms.ts';
 import { profileRoutes } from './profiles.ts';
@@ -28,5 +31,8 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...skillRoutes(dashboard),
     ...toolRoutes(dashboard),
     ...memoryRoutes(dashboard),
+    ...analyticsRoutes(dashboard),
+    ...fileRoutes(dashboard),
+    ...opsRoutes(dashboard),
   ];
 }
