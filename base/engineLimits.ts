@@ -165,6 +165,8 @@ export const engineLimits = {
     hiddenRetentionDays: 14,
     /** Reference, Retention. Only with `sessions.auto_prune`. */
     retentionDays: 90,
+    /** A session without a prompt counts as left behind after this long: one that was just opened may get its prompt. */
+    emptyMs: 300_000,
     /** Sessions removed in one transaction, and messages of them: the loop is held for some 20 ms. */
     pruneBatchMax: 20,
     pruneMessagesMax: 5_000,

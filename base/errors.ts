@@ -108,6 +108,7 @@ export const errorTable = {
     means: 'The agent worker ended in mid-turn; what had been received is kept, tools are not run again.',
   },
   SEARCH_FAILED: { rpc: 4331, retry: true, means: 'The search index could not answer; conversations go on without it.' },
+  ANALYTICS_FAILED: { rpc: 4332, retry: true, means: 'What conversations cost could not be computed; conversations go on without it.' },
   SKILL_UNREACHABLE: { rpc: 4320, retry: true, means: 'The files of an upstream skill could not be fetched, and no copy is kept.' },
   FILE_FAILED: { rpc: 4350, retry: false, means: 'A tool could not read or write a file; the message names it and the reason.' },
   WEB_REFUSED: {
@@ -159,7 +160,14 @@ export const errorTable = {
     retry: false,
     means: 'The request of a signed-in browser lacks the proof that this page made it (guard against forged requests).',
   },
-  ACTION_RUNNING: { rpc: 4807, retry: true, means: 'Another command of the dashboard runs under that name, or too many run.' },
+  ACTION_RUNNING: { rpc: 4810, retry: true, means: 'Another command of the dashboard runs under that name, or too many run.' },
+  PATH_REFUSED: {
+    rpc: 4811,
+    retry: false,
+    means: 'The path leads out of the root of the files (dashboard.files_root), or to a secret of the service.',
+  },
+  FILE_EXISTS: { rpc: 4812, retry: false, means: 'A file of that name is there already, or a folder is not empty.' },
+  FILE_TOO_LARGE: { rpc: 4813, retry: false, means: 'The file is larger than what is shown or taken here.' },
   // commands
   USAGE: { rpc: 4701, retry: false, means: 'The command line is wrong; the message says how.' },
   NOT_FOUND: { rpc: 4702, retry: false, means: 'The thing named does not exist.' },

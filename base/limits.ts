@@ -397,6 +397,8 @@ export const limits = {
     port: 9_119,
     host: '127.0.0.1',
     bodyMaxBytes: 1 * MiB,
+    /** Conversations taken over HTTP: under the frame limit between workers. */
+    importMaxBytes: 12 * MiB,
     /** Ping of an idle browser socket; two misses close it. */
     heartbeatMs: 20_000,
     /** Bytes waiting for a tab that does not read before it is cut (it replays on return). */
@@ -411,7 +413,8 @@ export const limits = {
     requestsMax: 512,
     /** The head of a request must have arrived by then: it costs a descriptor until it has. */
     headMs: 10_000,
-    logLinesMax: 5_000,
+    /** A log with its rotated files holds about so many lines (15 MB of 150 characters); the page scrolls them all. */
+    logLinesMax: 100_000,
     /** Read from the end of a log in steps of this. */
     logChunkBytes: 256 * KiB,
     /** Status asked of the supervisor at most this often, however many tabs look. */
@@ -428,6 +431,15 @@ export const limits = {
     callsMax: 256,
     /** One message of a terminal page: a large paste. */
     terminalInputMaxBytes: 1 * MiB,
+    /** Memory and disk of the machine are looked at this often at most, however many tabs look. */
+    hostLookMs: 5_000,
+    /** A session counts as active this long after its last word (reference/clients §1.3). */
+    sessionActiveMs: 300_000,
+    /** Reference/clients §1.3: below so much memory or this share of it, and below so much room on the disk. */
+    memoryElevated: { bytes: 128 * MiB, share: 0.15 },
+    memoryCritical: { bytes: 64 * MiB, share: 0.05 },
+    diskElevatedBytes: 512 * MiB,
+    diskCriticalBytes: 256 * MiB,
     /** A command that the page started (doctor, an installation): none takes longer unless it says so. */
     actionMs: 600_000,
     /** Commands of the page that run at the same time, and those whose end is remembered. */
@@ -438,6 +450,29 @@ export const limits = {
     actionLineMaxChars: 4_000,
     /** What it prints as JSON is handed on whole up to this size. */
     actionResultMaxBytes: 1 * MiB,
+  },
+  files: {
+    /** Entries of one folder that are listed. */
+    entriesMax: 5_000,
+    /** A file shown in the page comes whole, as text of four thirds its size. */
+    readMaxBytes: 5 * MiB,
+    uploadMaxBytes: 512 * MiB,
+    /** An upload over a slow line; other requests have `dashboard.requestMs`. */
+    uploadMs: 1_800_000,
+    /** What was deleted stays in the trash so long, and so many of it. */
+    trashKeepMs: 30 * 86_400_000,
+    trashMax: 1_000,
+  },
+  analytics: {
+    daysDefault: 30,
+    /** Two years: what a page can draw. */
+    daysMax: 732,
+    /** A store of 200,000 turns takes about a second in its thread; one that takes this long is sick. */
+    threadMs: 30_000,
+    answerMs: 35_000,
+    heapMb: 128,
+    /** An answer is given again this long. */
+    keepMs: 3_000,
   },
   terminal: {
     /** All shells of the machine, and those of one person. */

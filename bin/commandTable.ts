@@ -60,6 +60,7 @@ export const commandTable: readonly TableEntry[] = [
     summary: 'list and take back what was allowed for good',
     load: () => import('./commands/approvals.ts'),
   },
+  { name: 'usage', group: 'Talk', summary: 'show what conversations cost', load: () => import('./commands/usage.ts') },
   { name: 'send', group: 'Talk', summary: 'send a message to a chat through the gateway', load: () => import('./commands/send.ts') },
   { name: 'cron', group: 'Automation', summary: 'make and steer scheduled jobs', load: () => import('./commands/cron.ts') },
   {

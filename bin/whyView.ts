@@ -2,7 +2,7 @@
 import { painter, type Paint } from '../base/paint.ts';
 import { formatDuration } from '../base/time.ts';
 import type { BlackBox, Evidence } from '../ipc/contracts/blackBox.ts';
-import type { Why } from './commands/why.ts';
+import type { Why } from '../ipc/blackBoxes.ts';
 import { out } from './terminal.ts';
 
 /** Lines of output shown; `--json` has all that were kept. */

@@ -128,10 +128,15 @@ function entries(): Record<string, string> {
     .filter((entry) => entry.isDirectory() && existsSync(join(root, 'services', entry.name, 'main.ts')))
     .map((entry) => `services/${entry.name}/main`);
   return Object.fromEntries(
-    ['bin/main', 'bin/agentd', 'bin/sweep', 'services/agent/searchThread', 'services/agent/thread', ...workers].map((name) => [
-      name,
-      join(root, `${name}.ts`),
-    ]),
+    [
+      'bin/main',
+      'bin/agentd',
+      'bin/sweep',
+      'services/agent/searchThread',
+      'services/agent/thread',
+      'services/agent/analyticsThread',
+      ...workers,
+    ].map((name) => [name, join(root, `${name}.ts`)]),
   );
 }
 

@@ -1,5 +1,7 @@
 /** Names and places of the log files (contract §7). */
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { logNames } from '../base/closedWords.ts';
 import { limits } from '../base/limits.ts';
 import { createFileSink, type LogSink } from '../base/log.ts';
 import type { LogFileOptions } from '../base/logFile.ts';
@@ -13,6 +15,13 @@ export function logNameOf(slot: string): string {
 }
 
 export const logPath = (paths: ProfilePaths, name: string): string => join(paths.logs, `${name}.log`);
+
+/** The logs of the service, then the others that lie there: of programs in `services:`. */
+export function logFilesOf(paths: ProfilePaths): string[] {
+  const found = existsSync(paths.logs) ? readdirSync(paths.logs) : [];
+  const others = found.flatMap((file) => /^([a-z0-9][a-z0-9_-]{0,63})\.log$/.exec(file)?.[1] ?? []);
+  return [...new Set<string>([...logNames, ...others.toSorted()])];
+}
 
 const MB = 1_000_000;
 

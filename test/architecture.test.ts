@@ -74,6 +74,7 @@ const starters = [
   'bin/mcpInstall.ts',
   'chat/repl/outside.ts',
   'services/cron/script.ts',
+  'services/dashboard/actions.ts',
   'services/mcp/stdioChild.ts',
   'services/terminal/shell.ts',
   'state/marks.ts',

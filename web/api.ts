@@ -79,7 +79,7 @@ function send(
 }
 
 /** A signed-in browser sends its cookies by itself; the header says that this page made the call, and no form of another. */
-const proof = (): Record<string, string> => (signedIn ? { 'X-Agent-Requested-With': 'page' } : { 'X-Agent-Session-Token': token() });
+export const proof = (): Record<string, string> => (signedIn ? { 'X-Agent-Requested-With': 'page' } : { 'X-Agent-Session-Token': token() });
 
 /** Address of a WebSocket of the dashboard, with its proof: the token, or a ticket that is good for this one dial. Errors: as of `request`. */
 export async function socketAddress(path: string, query: Record<string, string | number | undefined> = {}): Promise<string> {

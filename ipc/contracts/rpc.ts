@@ -34,12 +34,25 @@ export const sessionList = rpcMethod('session.list', {
     limit: z.number().int().min(1).max(500).optional(),
     offset: z.number().int().min(0).optional(),
     order: z.enum(['recent', 'created']).optional(),
-    sources: z.array(z.string()).optional(),
+    sources: z.array(z.string()).max(50).optional(),
+    exclude_sources: z.array(z.string()).max(50).optional(),
     include_hidden: z.boolean().optional(),
     archived: z.boolean().optional(),
     profile: z.string().optional(),
   }),
   result: z.object({ sessions: z.array(SessionRow), total: z.number() }),
+});
+
+/** One row of the list, by id, its unique beginning, exact title, or `latest`. Does not subscribe. Errors: UNKNOWN_SESSION. */
+export const sessionGet = rpcMethod('session.get', {
+  params: z.strictObject({ session_id: SessionId, profile: z.string().optional() }),
+  result: SessionRow,
+});
+
+/** Sessions opened a while ago that never got a prompt. `remove` deletes them; answers how many there are, or were. */
+export const sessionEmpty = rpcMethod('session.empty', {
+  params: z.strictObject({ remove: z.boolean().optional() }),
+  result: z.object({ count: z.number() }),
 });
 
 /** By id, exact title, or `latest`. Subscribes the caller to the session's events. Errors: UNKNOWN_SESSION. */
@@ -53,6 +66,9 @@ export const sessionHistory = rpcMethod('session.history', {
     session_id: SessionId,
     limit: z.number().int().min(1).max(10_000).optional(),
     before_id: z.number().optional(),
+    /** From which end `limit` and `offset` count; the rows come oldest first either way. Default `latest`. */
+    order: z.enum(['latest', 'oldest']).optional(),
+    offset: z.number().int().min(0).optional(),
   }),
   result: z.object({ session_id: z.string(), messages: z.array(Message) }),
 });
@@ -115,6 +131,8 @@ export const promptSubmit = rpcMethod('prompt.submit', {
 export const sessionMethods: readonly Method[] = [
   sessionCreate,
   sessionList,
+  sessionGet,
+  sessionEmpty,
   sessionResume,
   sessionHistory,
   sessionInterrupt,

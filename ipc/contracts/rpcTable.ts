@@ -1,6 +1,7 @@
 /** Every method of the gateway RPC: what a relayed browser may call, and what docs/openrpc.json describes. */
 import type { Method } from '../method.ts';
 import { sessionMethods } from './rpc.ts';
+import { analyticsMethods } from './rpcAnalytics.ts';
 import { commandMethods } from './rpcCommands.ts';
 import { requestMethods } from './rpcRequests.ts';
 import { moreSessionMethods } from './rpcSessions.ts';
@@ -14,4 +15,5 @@ export const rpcMethods: readonly Method[] = [
   ...commandMethods,
   ...settingMethods,
   ...toolMethods,
+  ...analyticsMethods,
 ];

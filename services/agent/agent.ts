@@ -28,6 +28,7 @@ import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
+import type { Store } from './store.ts';
 import { createSkillDesk } from './skills.ts';
 import { SideQuestions } from './sideQuestions.ts';
 import { StagedWrites } from './stagedWrites.ts';
@@ -116,7 +117,13 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     active: () => [...turns.active(), ...side.active()],
     // Turns that all wait for people make no steps of their own and are not stuck.
     steps: () => (requests.count > 0 && requests.count >= turns.active().length ? Math.floor(Date.now() / 1_000) : 0),
-    facts: () => ({ ...modelFacts(desk.resolve()), ...parts.storeFacts(), clients: events.linkCount, turns_cut_at_start: cut }),
+    facts: () => ({
+      ...modelFacts(desk.resolve()),
+      ...parts.storeFacts(),
+      clients: events.linkCount,
+      active_sessions: activeSessions(store),
+      turns_cut_at_start: cut,
+    }),
     async drain(signal) {
       const [drained] = await Promise.all([turns.drain(signal), side.leave()]);
       return drained;
@@ -137,6 +144,13 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     },
   };
 }
+
+/** In which something was said a moment ago. The index on activity makes it a short walk. */
+const activeSessions = (store: Store): number =>
+  store.one<{ n: number }>(
+    'SELECT count(*) AS n FROM sessions WHERE last_active > ? AND used = 1',
+    Date.now() - limits.dashboard.sessionActiveMs,
+  )!.n;
 
 /** Built, and what a crash left is in order. A damaged page that shows only here is dealt with like one at the door. */
 function inOrder(context: WorkerContext): { parts: HostParts; cut: number } {

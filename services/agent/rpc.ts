@@ -1,6 +1,7 @@
 /** The gateway RPC (contract §8): every method, bound to what serves it. One file a subject under methods/. */
 import type { Handler } from '../../ipc/link.ts';
 import type { HostParts } from './commandHost.ts';
+import { analyticsHandlers } from './methods/analytics.ts';
 import { commandMethods } from './methods/commands.ts';
 import { manySessionMethods } from './methods/manySessions.ts';
 import { contextMethods } from './methods/context.ts';
@@ -21,6 +22,7 @@ export function rpcHandlers(parts: HostParts): Handler[] {
     ...toolMethods(parts),
     ...requestMethods(parts),
     ...memoryMethods(parts),
+    ...analyticsHandlers(parts),
   ];
   handlers.push(...commandMethods(parts, () => handlers));
   return handlers;

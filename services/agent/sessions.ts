@@ -102,18 +102,23 @@ export function snapshotOf(parts: SessionParts, session: SessionRecord): Snapsho
   };
 }
 
-/** Newest rows that fit into one answer. */
-export function recentMessages(
-  transcripts: Transcripts,
-  sessionId: string,
-  { limit = limits.turn.historyRowsMax, beforeId }: { limit?: number | undefined; beforeId?: number | undefined } = {},
-): Message[] {
-  const rows = transcripts.history(sessionId, { limit, beforeId });
+export interface HistoryOptions {
+  limit?: number | undefined;
+  beforeId?: number | undefined;
+  /** From which end `limit` and `offset` count. */
+  order?: 'latest' | 'oldest' | undefined;
+  offset?: number | undefined;
+}
+
+/** Rows from one end that fit into one answer, oldest first. */
+export function recentMessages(transcripts: Transcripts, sessionId: string, options: HistoryOptions = {}): Message[] {
+  const { limit = limits.turn.historyRowsMax, order = 'latest', ...rest } = options;
+  const rows = transcripts.history(sessionId, { limit, order, ...rest });
   let chars = 0;
-  const tooFar = rows.findLastIndex(
-    (row) => (chars += row.content.length + (row.reasoning?.length ?? 0) + 200) > limits.turn.historyMaxChars,
-  );
-  return rows.slice(tooFar + 1);
+  const tooMuch = (row: Message) => (chars += row.content.length + (row.reasoning?.length ?? 0) + 200) > limits.turn.historyMaxChars;
+  if (order === 'latest') return rows.slice(rows.findLastIndex(tooMuch) + 1);
+  const tooFar = rows.findIndex(tooMuch);
+  return tooFar < 0 ? rows : rows.slice(0, Math.max(1, tooFar));
 }
 
 /** `waiting`: for an answer of the user. */

@@ -61,6 +61,7 @@ export interface ListOptions {
   offset?: number | undefined;
   order?: 'recent' | 'created' | undefined;
   sources?: readonly string[] | undefined;
+  excludeSources?: readonly string[] | undefined;
   includeHidden?: boolean | undefined;
   archived?: boolean | undefined;
 }
@@ -231,7 +232,7 @@ export class Store {
   }
 
   /** Sessions that got a prompt. The index gives the order and the total; counts are kept, not made. */
-  listSessions({ limit, offset = 0, order = 'recent', sources, includeHidden = false, archived = false }: ListOptions): {
+  listSessions({ limit, offset = 0, order = 'recent', sources, excludeSources, includeHidden = false, archived = false }: ListOptions): {
     sessions: SessionSummary[];
     total: number;
   } {
@@ -240,17 +241,27 @@ export class Store {
       includeHidden ? 'hidden IN (0, 1)' : 'hidden = 0',
       archived ? 'archived = 1' : 'archived = 0',
       ...(sources ? ['source IN (SELECT value FROM json_each(@sources))'] : []),
+      ...(excludeSources ? ['source NOT IN (SELECT value FROM json_each(@excluded))'] : []),
     ].join(' AND ');
-    const values = { limit, offset, sources: sources ? JSON.stringify(sources) : null };
+    const named = { sources: sources ? JSON.stringify(sources) : null, excluded: excludeSources ? JSON.stringify(excludeSources) : null };
     const by = order === 'created' ? 'started_at DESC, id DESC' : 'last_active DESC, id DESC';
     const sessions = this.all<SessionSummary>(
-      `SELECT sessions.*, coalesce((SELECT messages FROM session_counts c WHERE c.session_id = sessions.id), 0) AS message_count,
-         coalesce(${preview('position IS NOT NULL AND active = 1')}, ${preview('position IS NULL')}, '') AS preview
-       FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ${where} ORDER BY ${by} LIMIT @limit OFFSET @offset) ORDER BY ${by}`,
-      values,
+      `${SUMMARY} WHERE id IN (SELECT id FROM sessions WHERE ${where} ORDER BY ${by} LIMIT @limit OFFSET @offset) ORDER BY ${by}`,
+      { limit, offset, ...named },
     );
-    const { total } = this.one<{ total: number }>(`SELECT count(*) AS total FROM sessions WHERE ${where}`, { sources: values.sources })!;
+    const { total } = this.one<{ total: number }>(`SELECT count(*) AS total FROM sessions WHERE ${where}`, named)!;
     return { sessions, total };
+  }
+
+  summary(id: string): SessionSummary | undefined {
+    return this.one<SessionSummary>(`${SUMMARY} WHERE id = ?`, id);
+  }
+
+  /** Sessions that nobody has used and nobody has opened for so long. */
+  emptySessions(olderThanMs: number): string[] {
+    return this.all<{ id: string }>('SELECT id FROM sessions WHERE used = 0 AND last_active < ? ORDER BY id', Date.now() - olderThanMs).map(
+      ({ id }) => id,
+    );
   }
 
   setTitle(id: string, title: string): void {
@@ -309,3 +320,7 @@ export class Store {
 /** The first prompt: the index on place makes it one look-up. */
 const preview = (where: string): string =>
   `(SELECT substr(content, 1, 120) FROM messages m WHERE m.session_id = sessions.id AND m.role = 'user' AND ${where} ORDER BY position LIMIT 1)`;
+
+const SUMMARY = `SELECT sessions.*, coalesce((SELECT messages FROM session_counts c WHERE c.session_id = sessions.id), 0) AS message_count,
+    coalesce(${preview('position IS NOT NULL AND active = 1')}, ${preview('position IS NULL')}, '') AS preview
+  FROM sessions`;

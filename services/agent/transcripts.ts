@@ -76,6 +76,13 @@ const RANK = 'coalesce(queue_rank, id)';
 /** Rows of the finished transcript: not waiting, not streaming, not replaced. */
 const SHOWN = "position IS NOT NULL AND active = 1 AND NOT (messages.role = 'assistant' AND messages.finish_reason IS NULL)";
 
+export interface HistoryRange {
+  limit: number;
+  beforeId?: number | undefined;
+  order?: 'latest' | 'oldest' | undefined;
+  offset?: number | undefined;
+}
+
 export class Transcripts {
   #store: Store;
   #context: ContextCache;
@@ -293,19 +300,22 @@ export class Transcripts {
 
   // --- reading ---
 
-  /** The newest `limit` rows (before `beforeId`), oldest first. */
-  history(sessionId: string, { limit, beforeId }: { limit: number; beforeId?: number | undefined }): Message[] {
+  /** The newest `limit` rows (before `beforeId`), or the first ones with `order: oldest`, after `offset` of them; oldest first. */
+  history(sessionId: string, { limit, beforeId, order = 'latest', offset = 0 }: HistoryRange): Message[] {
+    const by = order === 'latest' ? 'DESC' : 'ASC';
     const before = beforeId === undefined ? undefined : this.message(beforeId);
     const rows = this.#store.all<ShownRecord>(
       `SELECT messages.*, t.error AS turn_error, t.ended_at - t.started_at AS turn_ms
        FROM messages LEFT JOIN turns t ON t.assistant_id = messages.id
-       WHERE messages.session_id = ? AND ${SHOWN} AND (position, messages.id) < (?, ?) ORDER BY position DESC, messages.id DESC LIMIT ?`,
+       WHERE messages.session_id = ? AND ${SHOWN} AND (position, messages.id) < (?, ?)
+       ORDER BY position ${by}, messages.id ${by} LIMIT ? OFFSET ?`,
       sessionId,
       before?.position ?? Number.MAX_SAFE_INTEGER,
       before?.id ?? Number.MAX_SAFE_INTEGER,
       limit,
+      offset,
     );
-    return rows.toReversed().map(toMessage);
+    return (order === 'latest' ? rows.toReversed() : rows).map(toMessage);
   }
 
   count(sessionId: string): number {

@@ -25,7 +25,9 @@ export function createOutput(redact: (text: string) => string): ActionOutput {
   let printedBytes = 0;
 
   const keep = (line: string) => {
-    const plain = stripVTControlCharacters(line).replace(/^.*\r(?=[^\r])/s, '').trimEnd();
+    const plain = stripVTControlCharacters(line)
+      .replace(/^.*\r(?=[^\r])/s, '')
+      .trimEnd();
     kept.push(redact(plain.length > actionLineMaxChars ? `${plain.slice(0, actionLineMaxChars)}…` : plain));
     if (kept.length > actionLinesMax * 2) kept.splice(0, kept.length - actionLinesMax);
   };

@@ -16,6 +16,7 @@ import type { Gate } from './auth/contract.ts';
 import type { Identity } from './auth/identity.ts';
 import { addSignInRoutes, loginAddress } from './auth/routes.ts';
 import { checkOrigin, tokenOf, type SessionToken } from './guard.ts';
+import type { HostFigures } from './hostFigures.ts';
 import type { Overview } from './overview.ts';
 import { encodingFor, type Page } from './page.ts';
 import { pinnedProfile } from './pinned.ts';
@@ -28,6 +29,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call it; absent = signed in. */
     access?: Access;
+    /** A file comes in: it may take `limits.files.uploadMs`. */
+    upload?: boolean;
   }
   interface FastifyRequest {
     /** Who asks; null on routes that ask nobody. */
@@ -43,6 +46,8 @@ export interface Dashboard {
   page: Page;
   overview: Overview;
   actions: Actions;
+  /** Memory and disk of the machine. */
+  host: () => HostFigures;
   /** The agent worker of a profile; started when it does not run. */
   agentOf(profile: ProfilePaths): Client;
 }
@@ -52,7 +57,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
   const app = fastify({
     logger: false,
     bodyLimit: limits.dashboard.bodyMaxBytes,
-    requestTimeout: limits.dashboard.requestMs,
+    requestTimeout: limits.files.uploadMs,
     forceCloseConnections: true,
     schemaController: withoutCompilers,
     // An address that cannot even be parsed: refused before any hook.
@@ -67,7 +72,8 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     if (isApi(request)) void reply.header('Cache-Control', 'no-store');
     // A target with a host in it is for proxies; this is none.
     if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
-    const access = request.routeOptions.config?.access ?? 'signedIn';
+    const { access = 'signedIn', upload = false } = request.routeOptions.config ?? {};
+    if (!upload) endWhenSlow(request);
     if (access !== 'outside') checkOrigin(request.raw, binding);
     if (!isApi(request) || access !== 'signedIn') return done();
     gate.admit(request.raw, reply).then((who) => {
@@ -89,6 +95,14 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
   addCronFireRoute(app, dashboard);
   addSignInRoutes(app, dashboard);
   return app;
+}
+
+/** A body that trickles in holds a connection for `limits.dashboard.requestMs`, no longer. */
+function endWhenSlow({ raw }: FastifyRequest): void {
+  if (raw.complete || !('content-length' in raw.headers || 'transfer-encoding' in raw.headers)) return;
+  const late = setTimeout(() => raw.destroy(), limits.dashboard.requestMs).unref();
+  const over = () => clearTimeout(late);
+  raw.once('end', over).once('close', over);
 }
 
 /** Requests are checked with zod: ajv and its sibling, loaded by default, would only cost memory. */

@@ -15,6 +15,8 @@ export interface LogFilter {
   /** This severe or worse. */
   level?: Level | undefined;
   component?: string | undefined;
+  /** Somewhere in the line, whatever its case. */
+  text?: string | undefined;
 }
 
 /** A place in a log: everything before it has been seen. */
@@ -27,7 +29,8 @@ const NEWLINE = 0x0a;
 /** A follower looks by itself this often, for file systems that tell nothing. */
 const LOOK_MS = 5_000;
 
-export function matches(line: string, { level, component }: LogFilter): boolean {
+export function matches(line: string, { level, component, text }: LogFilter): boolean {
+  if (text && !line.toLowerCase().includes(text.toLowerCase())) return false;
   if (level === undefined && component === undefined) return true;
   const record = recordOf(line);
   if (level !== undefined && severity((record.level ?? 'info') as Level) < severity(level)) return false;

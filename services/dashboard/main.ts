@@ -11,11 +11,12 @@ import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { loginCode } from '../../ipc/contracts/dashboard.ts';
 import { handle } from '../../ipc/link.ts';
 import { runWorker, type WorkerContext, type WorkerService } from '../worker.ts';
-import { createActions } from './actions.ts';
 import { openGate } from './auth/gate.ts';
+import { createActions } from './actions.ts';
 import { listen, resolveBinding, type Binding } from './binding.ts';
 import { prepareHandOver } from './handOver.ts';
 import { buildHttp, type Dashboard } from './http.ts';
+import { createHostFigures } from './hostFigures.ts';
 import { createOverview } from './overview.ts';
 import { loadPage } from './page.ts';
 import { acceptSockets } from './sockets/upgrade.ts';
@@ -30,7 +31,8 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   if (!page.built) context.log.warn('the page is not built: run `npm run build`');
 
   const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
-  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, actions, agentOf };
+  const host = createHostFigures(context.home.root);
+  const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, actions, agentOf, host };
   const app = buildHttp(dashboard);
   const handOver = prepareHandOver(app);
   await app.ready();

@@ -1,7 +1,9 @@
 /** Joins the contract of a route (ipc/contracts/http) to its handler, and puts it on the server: checks, profile scope, ETag. */
+import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { AgentError } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
+import { limits } from '../../base/limits.ts';
 import type { HttpRoute } from '../../ipc/httpRoute.ts';
 import { DEFAULT_PROFILE, requireProfile, type Home, type ProfilePaths } from '../../state/home.ts';
 import type { Identity } from './auth/identity.ts';
@@ -54,7 +56,15 @@ export interface Profiles {
 
 /** Every route of the list. */
 export function addRoutes(app: FastifyInstance, handlers: readonly HttpHandler[], profiles: Profiles): void {
-  for (const handler of handlers) addRoute(app, handler, profiles);
+  for (const handler of handlers.filter(({ route }) => !route.upload)) addRoute(app, handler, profiles);
+  const uploads = handlers.filter(({ route }) => route.upload);
+  // Forms are read by routes that take one, and by no other.
+  void app.register(async (scope) => {
+    await scope.register(multipart, {
+      limits: { files: 1, fields: 10, fieldSize: 8 * 1024, fieldNameSize: 100, headerPairs: 50, fileSize: limits.files.uploadMaxBytes },
+    });
+    for (const handler of uploads) addRoute(scope, handler, profiles);
+  });
 }
 
 function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, profiles: Profiles): void {
@@ -63,7 +73,7 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, prof
     method: route.method as HTTPMethods,
     url: route.path,
     bodyLimit: route.bodyMaxBytes,
-    config: { access: route.access },
+    config: { access: route.access, upload: route.upload },
     handler: async (request, reply) => {
       const known = kept?.find(request);
       if (known) return sendTagged(request, reply, known);

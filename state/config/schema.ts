@@ -119,6 +119,8 @@ function isPattern(text: string): boolean {
 const DashboardConfig = z.looseObject({
   host: z.string().optional(),
   port: Port.optional(),
+  /** What the place Files shows; default the home directory, where the agent's tools start. */
+  files_root: z.string().min(1).optional(),
   /** The address that people type, when a proxy stands in front. */
   public_url: z.string().optional(),
   /** Addresses or networks whose X-Forwarded-… counts. */

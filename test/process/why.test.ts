@@ -4,7 +4,7 @@ import { cli } from '../harness/cli.ts';
 import { testHome } from '../harness/home.ts';
 import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
-import type { Why } from '../../bin/commands/why.ts';
+import type { Why } from '../../ipc/blackBoxes.ts';
 
 t.setTimeout(60_000);
 

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
 import { createJob, listRuns } from '../../ipc/contracts/cron.ts';
+import { httpRoutes } from '../../ipc/contracts/http/table.ts';
 import { engagePause, liftPause } from '../../state/pause.ts';
 import { closed, refused, startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
@@ -34,7 +35,22 @@ t.test('http.1 GET /api/status answers without a token as soon as the backend is
     auth_required: false,
     auth_providers: [],
     paused: null,
+    active_sessions: null,
+    memory: { pressure: String, last_boot_unclean: false, last_boot_suspected_oom: false, boot_id: String },
+    disk: { pressure: String, free_mb: Number },
+    config_version: Number,
   });
+});
+
+t.test('ver.5 HTTP paths carry no version segment', async (t) => {
+  t.ok(httpRoutes.length > 30);
+  t.same(
+    httpRoutes.filter(({ path }) => /\/v\d+(?:[/.]|$)/i.test(path)).map(({ key }) => key),
+    [],
+  );
+  using home = testHome();
+  await using dashboard = await startDashboard(home);
+  t.equal((await dashboard.ask('/api/v1/status')).status, 404);
 });
 
 t.test('http.2 WS /api/ws carries chat sessions and RPC of the gateway', async (t) => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { limits } from '../../base/limits.ts';
-import { readBoxes } from '../../bin/blackBoxes.ts';
+import { readBoxes } from '../../ipc/blackBoxes.ts';
 import { composeBox, readLastBox, saveBox, type BoxParts } from '../../supervisor/blackBox.ts';
 import { reportEnd } from '../../supervisor/endReport.ts';
 import { testHome } from '../harness/home.ts';
@@ -69,13 +69,13 @@ t.test('a box tells what ran, what it was doing, who asked, and what the machine
 t.test('ten boxes are kept for a slot, newest first, private', async (t) => {
   using home = testHome();
   for (let index = 0; index < 15; index++) t.equal(saveBox(home.crash, composeBox(parts(index))), true);
-  const boxes = readBoxes(home, 'a');
+  const boxes = readBoxes(home.crash, 'a');
   t.same(
     boxes.map(({ pid }) => pid),
     Array.from({ length: 10 }, (_, index) => 1_014 - index),
   );
   t.equal(readLastBox(home.crash, 'a')?.pid, 1_014);
-  t.same(readBoxes(home, 'b'), []);
+  t.same(readBoxes(home.crash, 'b'), []);
   t.equal(statSync(join(home.crash, 'a.json')).mode & 0o077, 0);
 });
 
@@ -98,7 +98,7 @@ t.test('what is no box is not taken for one', async (t) => {
   writeFileSync(join(home.crash, 'a.1.json'), '{"slot":"a"}');
   saveBox(home.crash, { ...composeBox(parts(1)), slot: 'a.b' });
   t.equal(readLastBox(home.crash, 'a'), undefined);
-  t.same(readBoxes(home, 'a'), []);
+  t.same(readBoxes(home.crash, 'a'), []);
   t.equal(saveBox(join(home.root, 'absent'), composeBox(parts(1))), false);
   t.match(readFileSync(join(home.crash, 'a.b.json'), 'utf8'), /a\.b/);
 });

@@ -1,14 +1,163 @@
-/** Files below the root that the configuration names. */
+/** Files below one root: look, take, bring, make, delete. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { FolderPlus, Upload as UploadIcon } from 'lucide-react';
+import { useRef, useState } from 'react';
+import { request } from '../api.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import { PlaceBody, Skeleton } from '../ui/place.tsx';
+import { Button } from '../ui/button.tsx';
+import { ConfirmDialog, Dialog } from '../ui/dialog.tsx';
+import { SwitchField, TextField } from '../ui/field.tsx';
+import { Empty, PlaceBody, Skeleton } from '../ui/place.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { toast } from '../ui/toast.tsx';
+import { Crumbs, FileList, type FileRow } from './fileList.tsx';
+import { Preview } from './preview.tsx';
+import { saveFile } from './saveFile.ts';
+import { Uploads, useUploads } from './uploadList.tsx';
 
 export function FilesPlace() {
+  const { path = '', hidden = false } = useSearch({ strict: false }) as { path?: string; hidden?: boolean };
+  const navigate = useNavigate();
+  const go = (search: { path?: string; hidden?: boolean }) =>
+    void navigate({ to: '/files', search: ((before: object) => ({ ...before, ...search })) as never });
+  const queries = useQueryClient();
+  const [shown, setShown] = useState<FileRow | null>(null);
+  const [deleting, setDeleting] = useState<FileRow | null>(null);
+  const [making, setMaking] = useState(false);
+  const [failed, setFailed] = useState<Error | null>(null);
+  const picker = useRef<HTMLInputElement>(null);
+  const { data, error, refetch } = useQuery({
+    queryKey: ['files', path, hidden],
+    queryFn: ({ signal }) => request('GET /api/files', { query: { path, hidden } as never, signal }),
+  });
+  const again = () => void queries.invalidateQueries({ queryKey: ['files'] });
+  const uploads = useUploads(again);
+  const remove = useMutation({
+    mutationFn: (row: FileRow) => request('DELETE /api/files', { body: { path: row.path, recursive: row.is_directory } }),
+    onSuccess: ({ trashed }, row) => {
+      setDeleting(null);
+      toast(trashed ? `${row.name} lies in the trash.` : `${row.name} is gone.`);
+      again();
+    },
+  });
+  const take = (files: FileList_ | null) => {
+    if (data) for (const file of files ?? []) uploads.start(file, data.path);
+  };
+
   return (
     <>
       <PlaceHeader title="Files" />
-      <PlaceBody>
-        <Skeleton lines={4} />
+      <PlaceBody wide>
+        <div
+          className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4"
+          onDragOver={(event) => event.preventDefault()}
+          onDrop={(event) => {
+            event.preventDefault();
+            take(event.dataTransfer.files);
+          }}
+        >
+          <div className="flex flex-wrap items-center gap-2">
+            <div className="min-w-0 flex-1 basis-60">
+              {data && <Crumbs root={data.root} path={data.path} onGo={(next) => go({ path: next })} />}
+            </div>
+            <Button icon={<FolderPlus size={16} />} disabled={!data} onClick={() => setMaking(true)}>
+              New folder
+            </Button>
+            <Button weight="strong" icon={<UploadIcon size={16} />} disabled={!data} onClick={() => picker.current?.click()}>
+              Upload
+            </Button>
+            <input
+              ref={picker}
+              type="file"
+              multiple
+              hidden
+              aria-label="Files to upload"
+              onChange={({ target }) => {
+                take(target.files);
+                target.value = '';
+              }}
+            />
+          </div>
+          <Uploads uploads={uploads} />
+          {failed && <Problem thrown={failed} />}
+          {error && <Problem thrown={error} onRetry={() => void refetch()} />}
+          {!data && !error && <Skeleton height={20} />}
+          {data && data.entries.length === 0 && (
+            <Empty title="This folder is empty">Drop files here, or use Upload. The agent sees them at {data.path}.</Empty>
+          )}
+          {data && data.entries.length > 0 && (
+            <FileList
+              rows={data.entries}
+              onOpen={(row) => (row.is_directory ? go({ path: row.path }) : setShown(row))}
+              onDownload={(row) => {
+                setFailed(null);
+                saveFile(row).catch(setFailed);
+              }}
+              onDelete={setDeleting}
+            />
+          )}
+          {data?.truncated && <p className="text-sm text-soft">The folder holds more than is listed here.</p>}
+          <div className="max-w-sm">
+            <SwitchField label="Show hidden files" checked={hidden} onChange={(on) => go({ hidden: on })} />
+          </div>
+        </div>
       </PlaceBody>
+      <Preview row={shown} onClose={() => setShown(null)} />
+      <ConfirmDialog
+        open={deleting !== null}
+        onClose={() => setDeleting(null)}
+        title={`Delete ${deleting?.name ?? ''}?`}
+        verb="Delete"
+        busy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => deleting && remove.mutate(deleting)}
+      >
+        {deleting?.is_directory ? 'The folder goes with everything in it' : 'It goes'} into the trash of the root (.agent-trash), where it
+        stays for a month. What lies in the trash already is deleted for good.
+      </ConfirmDialog>
+      {data && <NewFolder open={making} folder={data.path} onClose={() => setMaking(false)} onMade={again} />}
     </>
+  );
+}
+
+/** The browser's own, not our list. */
+type FileList_ = globalThis.FileList;
+
+function NewFolder({ open, folder, onClose, onMade }: { open: boolean; folder: string; onClose: () => void; onMade: () => void }) {
+  const [name, setName] = useState('');
+  const make = useMutation({
+    mutationFn: () => request('POST /api/files/mkdir', { body: { path: `${folder}/${name.trim()}` } }),
+    onSuccess: () => {
+      setName('');
+      onMade();
+      onClose();
+    },
+  });
+  const bad = /\//.test(name) ? 'A name holds no slash.' : undefined;
+  return (
+    <Dialog
+      open={open}
+      onClose={onClose}
+      title="New folder"
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button weight="strong" disabled={name.trim() === '' || bad !== undefined || make.isPending} onClick={() => make.mutate()}>
+            Make it
+          </Button>
+        </>
+      }
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() !== '' && !bad) make.mutate();
+        }}
+      >
+        <TextField label="Name" value={name} error={bad} maxLength={255} onChange={(event) => setName(event.target.value)} />
+      </form>
+      {make.error && <Problem thrown={make.error} />}
+    </Dialog>
   );
 }

@@ -1,36 +1,63 @@
 /** The logs as they are written: one file at a time, from a level on, with whatever a line holds behind a click. */
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useDeferredValue, useMemo, useState } from 'react';
+import { request } from '../api.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import { useLogLines, type LogLine } from './logLines.ts';
+import { useProfile } from '../app/profile.ts';
+import { Button } from '../ui/button.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { componentsOf, useLogLines, type LogLine } from './logLines.ts';
+import { LogView } from './logView.tsx';
 
-const files = ['agent', 'gui', 'gateway', 'cron', 'mcp', 'terminal', 'supervisor', 'errors'] as const;
+const FIRST = ['agent', 'gui', 'gateway', 'cron', 'mcp', 'terminal', 'supervisor', 'errors'];
 const levels = ['debug', 'info', 'warn', 'error'] as const;
-const ROW_PX = 28;
-const NEAR_PX = 40;
+
+interface LogSearch {
+  file?: string;
+  level?: string;
+  component?: string;
+}
 
 export function LogsPlace() {
-  const [file, setFile] = useState<string>('agent');
-  const [level, setLevel] = useState<string>('info');
-  const [search, setSearch] = useState('');
+  const profile = useProfile();
+  const { file = 'agent', level = 'info', component = '' } = useSearch({ strict: false }) as LogSearch;
+  const navigate = useNavigate();
+  const choose = (choice: LogSearch) =>
+    void navigate({ to: '/logs', search: ((before: object) => ({ ...before, ...choice })) as never, replace: true });
+  const [words, setWords] = useState('');
   const [following, setFollowing] = useState(true);
-  const { lines, connected } = useLogLines(file, level);
-  const wanted = search.trim().toLowerCase();
-  const shown = wanted === '' ? lines : lines.filter(({ raw }) => raw.toLowerCase().includes(wanted));
+  const [loading, setLoading] = useState(false);
+  const [failed, setFailed] = useState<Error | null>(null);
+  const { lines, connected, refused, loadAll, partial } = useLogLines({ file, level, component, profile });
+  const wanted = useDeferredValue(words.trim().toLowerCase());
+  const shown = useMemo(() => filtered(lines, wanted), [lines, wanted]);
+  const components = useMemo(() => componentsOf(lines), [lines]);
+  const files = useQuery({
+    queryKey: ['logFiles', profile],
+    queryFn: ({ signal }) => request('GET /api/logs/files', { query: { profile }, signal }),
+  });
+  const names = files.data?.files.filter(({ name, size }) => size > 0 || FIRST.includes(name)).map(({ name }) => name) ?? FIRST;
 
   return (
     <>
       <PlaceHeader title="Logs" />
       <main className="flex min-h-0 flex-1 flex-col">
         <div className="flex flex-wrap items-center gap-2 border-b border-line px-4 py-2 md:px-6">
-          <Choice label="File" value={file} options={files} onChange={setFile} />
-          <Choice label="From level" value={level} options={levels} onChange={setLevel} />
+          <Choice label="File" value={file} options={withOwn(names, file)} onChange={(next) => choose({ file: next, component: '' })} />
+          <Choice label="From level" value={level} options={withOwn(levels, level)} onChange={(next) => choose({ level: next })} />
+          <Choice
+            label="Component"
+            value={component}
+            options={withOwn(['', ...components], component)}
+            onChange={(next) => choose({ component: next })}
+          />
           <input
             type="search"
             aria-label="Search in the lines"
             placeholder="Search"
-            value={search}
-            onChange={(event) => setSearch(event.target.value)}
+            value={words}
+            onChange={(event) => setWords(event.target.value)}
             className="h-8 min-w-32 flex-1 rounded-lg bg-sunken px-3 text-sm placeholder:text-faint"
           />
           <label className="flex h-8 items-center gap-2 px-1 text-sm">
@@ -43,123 +70,81 @@ export function LogsPlace() {
             Follow
           </label>
         </div>
+        <div className="flex flex-wrap items-center gap-3 border-b border-line px-4 py-1.5 text-xs text-soft md:px-6">
+          <span role="status">
+            {wanted ? `${count(shown.length)} of ${count(lines.length)} lines` : `${count(lines.length)} lines`}
+            {partial && ', the last ones'}
+          </span>
+          {partial && (
+            <Button
+              className="h-6! text-xs!"
+              disabled={loading}
+              onClick={() => {
+                setLoading(true);
+                setFailed(null);
+                loadAll()
+                  .catch(setFailed)
+                  .finally(() => setLoading(false));
+              }}
+            >
+              {loading ? 'Loading…' : 'Load all that is kept'}
+            </Button>
+          )}
+        </div>
+        {failed && (
+          <div className="px-4 py-2 md:px-6">
+            <Problem thrown={failed} />
+          </div>
+        )}
         {shown.length > 0 ? (
-          <Lines lines={shown} following={following} onFollow={setFollowing} />
+          <LogView lines={shown} following={following} onFollow={setFollowing} />
         ) : (
-          <p className="p-6 text-sm text-faint">
-            {!connected ? 'Connecting…' : wanted ? 'No line holds that.' : 'Nothing has been written here at this level.'}
-          </p>
+          <div className="p-6 text-sm text-soft">
+            {refused ? <Problem thrown={refused} /> : <p>{emptyWords(connected, wanted, level)}</p>}
+          </div>
         )}
       </main>
     </>
   );
 }
 
-function Choice({
-  label,
-  value,
-  options,
-  onChange,
-}: {
+const count = (value: number): string => value.toLocaleString('en');
+
+function filtered(lines: readonly LogLine[], wanted: string): readonly LogLine[] {
+  return wanted === '' ? lines : lines.filter(({ raw }) => raw.toLowerCase().includes(wanted));
+}
+
+function emptyWords(connected: boolean, wanted: string, level: string): string {
+  if (!connected) return 'Connecting…';
+  if (wanted) return 'No line holds that.';
+  return `Nothing has been written here at this level.${level === 'debug' ? '' : ' A lower level shows more.'}`;
+}
+
+/** The address may name one that is not in the list. */
+const withOwn = (options: readonly string[], own: string): string[] => (options.includes(own) ? [...options] : [...options, own]);
+
+interface ChoiceProps {
   label: string;
   value: string;
   options: readonly string[];
   onChange: (value: string) => void;
-}) {
+}
+
+function Choice({ label, value, options, onChange }: ChoiceProps) {
   return (
     <label className="flex items-center gap-2 text-sm text-soft">
-      <span className="max-sm:sr-only">{label}</span>
+      <span className="max-lg:sr-only">{label}</span>
       <select
         value={value}
         onChange={(event) => onChange(event.target.value)}
-        className="h-8 rounded-lg border border-edge bg-surface px-2 text-ink"
+        className="h-8 max-w-36 rounded-lg border border-edge bg-surface px-2 text-ink"
       >
         {options.map((option) => (
-          <option key={option}>{option}</option>
+          <option key={option} value={option}>
+            {option || 'all'}
+          </option>
         ))}
       </select>
     </label>
-  );
-}
-
-function Lines({ lines, following, onFollow }: { lines: readonly LogLine[]; following: boolean; onFollow: (on: boolean) => void }) {
-  const outer = useRef<HTMLDivElement>(null);
-  const [open, setOpen] = useState<number | null>(null);
-  const rows = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => outer.current,
-    estimateSize: () => ROW_PX,
-    getItemKey: (index) => lines[index]!.id,
-    overscan: 20,
-  });
-  const last = lines.at(-1)?.id;
-  useEffect(() => {
-    if (following) rows.scrollToIndex(lines.length - 1, { align: 'end' });
-  }, [following, last, lines.length, rows]);
-
-  return (
-    <div
-      ref={outer}
-      role="log"
-      aria-label="Lines of the log"
-      tabIndex={0}
-      className="min-h-0 flex-1 overflow-auto font-mono text-[0.8125rem] -outline-offset-2"
-      onWheel={({ deltaY }) => deltaY < 0 && onFollow(false)}
-      onScroll={({ currentTarget: box }) => {
-        if (!following && box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX / 8) onFollow(true);
-      }}
-    >
-      <div className="relative w-full" style={{ height: rows.getTotalSize() }}>
-        {rows.getVirtualItems().map(({ index, start, key }) => (
-          <div
-            key={key}
-            data-index={index}
-            ref={rows.measureElement}
-            className="absolute inset-x-0"
-            style={{ transform: `translateY(${start}px)` }}
-          >
-            <Line
-              line={lines[index]!}
-              open={open === lines[index]!.id}
-              onToggle={() => setOpen(open === lines[index]!.id ? null : lines[index]!.id)}
-            />
-          </div>
-        ))}
-      </div>
-    </div>
-  );
-}
-
-const tones: Record<string, string> = {
-  debug: 'text-faint',
-  info: 'text-soft',
-  warn: 'text-warn',
-  error: 'text-bad',
-  fatal: 'text-bad font-bold',
-};
-
-function Line({ line, open, onToggle }: { line: LogLine; open: boolean; onToggle: () => void }) {
-  return (
-    <>
-      <button
-        type="button"
-        aria-expanded={open}
-        onClick={onToggle}
-        className="flex h-7 w-full items-center gap-3 px-4 text-left -outline-offset-2 hover:bg-sunken md:px-6"
-      >
-        <span className="shrink-0 text-faint tabular-nums">{line.time}</span>
-        <span className={`w-10 shrink-0 ${tones[line.level] ?? 'text-soft'}`}>{line.level}</span>
-        <span className="w-24 shrink-0 truncate text-faint max-sm:hidden">{line.component}</span>
-        <span className="min-w-0 flex-1 truncate">
-          {line.msg}
-          {line.fields && <span className="text-faint"> {line.fields}</span>}
-        </span>
-      </button>
-      {open && (
-        <pre className="overflow-x-auto border-y border-line bg-surface px-4 py-3 break-words whitespace-pre-wrap md:px-6">
-          {line.whole()}
-        </pre>
-      )}
-    </>
   );
 }

@@ -1,36 +1,30 @@
-/** xterm on a WebSocket: keys and sizes go out as JSON, the shell's bytes come in as they are. */
+/** xterm in the page: its size follows the room it has, its colours the theme. */
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal, type ITheme } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { useEffect, useRef } from 'react';
-import { socketAddress } from '../api.ts';
 import { isDark, type Theme } from '../app/theme.ts';
-import { renewToken } from '../token.ts';
-
-export interface ScreenState {
-  phase: 'opening' | 'open' | 'ended';
-  /** Name of the shell, or how it ended. */
-  text: string;
-}
+import { connect, type ScreenState } from './link.ts';
 
 interface ScreenProps {
   look: Theme;
+  profile: string | undefined;
+  fontSize: number;
+  /** Of several only one is seen; a hidden one keeps its size. */
+  shown: boolean;
   onState: (state: ScreenState) => void;
 }
 
-type Said =
-  | { type: 'ready'; shell: string; pid: number }
-  | { type: 'exit'; code: number | null }
-  | { type: 'error'; message: string; fix?: string };
-
-export function Screen({ look, onState }: ScreenProps) {
+export function Screen({ look, profile, fontSize, shown, onState }: ScreenProps) {
   const box = useRef<HTMLDivElement>(null);
   const terminal = useRef<Terminal>(undefined);
+  const fitter = useRef<FitAddon>(undefined);
+  const firstSize = useRef(fontSize);
 
   useEffect(() => {
     const screen = new Terminal({
       fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--font-mono'),
-      fontSize: 14,
+      fontSize: firstSize.current,
       lineHeight: 1.25,
       cursorBlink: true,
       scrollback: 5_000,
@@ -38,19 +32,30 @@ export function Screen({ look, onState }: ScreenProps) {
     });
     terminal.current = screen;
     const fit = new FitAddon();
+    fitter.current = fit;
     screen.loadAddon(fit);
     openWithNonce(screen, box.current!);
     fit.fit();
     screen.focus();
-    const link = connect(screen, onState);
-    const observer = new ResizeObserver(() => fit.fit());
+    const link = connect(screen, { profile, onState });
+    const observer = new ResizeObserver(([entry]) => entry && entry.contentRect.width > 0 && fit.fit());
     observer.observe(box.current!);
     return () => {
       observer.disconnect();
       link.close();
       screen.dispose();
     };
-  }, [onState]);
+  }, [onState, profile]);
+
+  useEffect(() => {
+    if (!terminal.current) return;
+    terminal.current.options.fontSize = fontSize;
+    if (shown) fitter.current?.fit();
+  }, [fontSize, shown]);
+
+  useEffect(() => {
+    if (shown) terminal.current?.focus();
+  }, [shown]);
 
   useEffect(() => {
     const system = matchMedia('(prefers-color-scheme: dark)');
@@ -63,53 +68,6 @@ export function Screen({ look, onState }: ScreenProps) {
   }, [look]);
 
   return <div ref={box} className="h-full w-full overflow-hidden" data-testid="terminal" />;
-}
-
-function connect(screen: Terminal, onState: (state: ScreenState) => void): { close(): void } {
-  let socket: WebSocket | undefined;
-  let ended = false;
-  let renewed = false;
-  const end = (text: string) => {
-    if (ended) return;
-    ended = true;
-    onState({ phase: 'ended', text });
-  };
-  const say = (message: object) => socket?.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
-  const dial = async (): Promise<void> => {
-    const address = await socketAddress('/api/pty', { cols: screen.cols, rows: screen.rows }).catch(() => undefined);
-    if (ended) return;
-    if (address === undefined) return end('The dashboard cannot be reached.');
-    socket = new WebSocket(address);
-    socket.binaryType = 'arraybuffer';
-    socket.onmessage = ({ data }) => {
-      if (data instanceof ArrayBuffer) return screen.write(new Uint8Array(data));
-      const said = JSON.parse(data as string) as Said;
-      if (said.type === 'ready') {
-        onState({ phase: 'open', text: said.shell });
-        // The place may have changed its size while the shell was starting.
-        say({ type: 'resize', cols: screen.cols, rows: screen.rows });
-      } else if (said.type === 'exit') end(said.code === 0 ? 'The shell has ended.' : `The shell ended with ${said.code ?? 'a signal'}.`);
-      else end(`${said.message}${said.fix ? ` — ${said.fix}` : ''}`);
-    };
-    socket.onclose = async ({ code }) => {
-      if (code === 4401 && !renewed && !ended) {
-        renewed = true;
-        if (await renewToken().catch(() => false)) return dial();
-      }
-      end('The connection to the terminal was lost; the shell ended with it.');
-    };
-  };
-  void dial();
-  const keys = screen.onData((data) => say({ type: 'input', data }));
-  const sizes = screen.onResize(({ cols, rows }) => say({ type: 'resize', cols, rows }));
-  return {
-    close() {
-      ended = true;
-      keys.dispose();
-      sizes.dispose();
-      socket?.close();
-    },
-  };
 }
 
 /** xterm makes style elements while it opens; the page's policy lets only those with its nonce through. */

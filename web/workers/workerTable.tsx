@@ -6,14 +6,16 @@ import type { WorkerStatus } from '../../ipc/contracts/supervisor.ts';
 import { age, duration, megabytes } from '../app/format.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Badge, type Tone } from '../ui/notice.tsx';
-import { MemoryTrend } from './memoryTrend.tsx';
+import { Trend } from './trend.tsx';
 
 export type Action = 'restart' | 'start' | 'stop';
 
 interface WorkerTableProps {
   workers: readonly WorkerStatus[];
-  /** The slot whose command runs. */
-  busySlot: string | null;
+  /** The command that runs. */
+  busy: { slot: string; action: Action } | null;
+  /** Shows all about it. */
+  onOpen: (slot: string) => void;
   onCommand: (slot: string, action: Action) => void;
 }
 
@@ -36,6 +38,12 @@ const duties: Record<string, string> = {
   terminal: 'Terminals of this page',
 };
 
+const progress: Record<Action, string> = {
+  restart: 'Draining, then starting anew…',
+  start: 'Starting…',
+  stop: 'Draining, then stopping…',
+};
+
 /** What its signs of life say, in words. */
 const signs: Record<Exclude<NonNullable<WorkerStatus['liveness']>, 'ok'>, string> = {
   suspect: 'It has been silent for a while.',
@@ -45,7 +53,7 @@ const signs: Record<Exclude<NonNullable<WorkerStatus['liveness']>, 'ok'>, string
   silent: 'It gives no sign of life.',
 };
 
-export function WorkerTable({ workers, busySlot, onCommand }: WorkerTableProps) {
+export function WorkerTable({ workers, busy, onCommand, onOpen }: WorkerTableProps) {
   const [stopping, setStopping] = useState<string | null>(null);
   return (
     <>
@@ -58,7 +66,7 @@ export function WorkerTable({ workers, busySlot, onCommand }: WorkerTableProps) 
               <th className="w-24 font-medium max-lg:hidden">For</th>
               <th className="w-20 font-medium max-md:hidden">Restarts</th>
               <th className="w-24 font-medium max-lg:hidden">Memory</th>
-              <th className="w-20 font-medium max-lg:hidden">CPU</th>
+              <th className="w-24 font-medium max-lg:hidden">CPU</th>
               <th className="w-28 pr-3 max-sm:w-24">
                 <span className="sr-only">Actions</span>
               </th>
@@ -69,8 +77,9 @@ export function WorkerTable({ workers, busySlot, onCommand }: WorkerTableProps) 
               <WorkerRow
                 key={worker.slot}
                 worker={worker}
-                busy={busySlot === worker.slot}
+                busy={busy?.slot === worker.slot ? busy.action : null}
                 onCommand={onCommand}
+                onOpen={onOpen}
                 onStop={() => setStopping(worker.slot)}
               />
             ))}
@@ -91,24 +100,37 @@ export function WorkerTable({ workers, busySlot, onCommand }: WorkerTableProps) 
 
 interface RowProps {
   worker: WorkerStatus;
-  busy: boolean;
+  /** The command that runs on it. */
+  busy: Action | null;
   onCommand: (slot: string, action: Action) => void;
+  onOpen: (slot: string) => void;
   onStop: () => void;
 }
 
-function WorkerRow({ worker, busy, onCommand, onStop }: RowProps) {
+function WorkerRow({ worker, busy, onCommand, onOpen, onStop }: RowProps) {
   const { slot, state, desired, since, restarts, rss_bytes, cpu_percent, reason, next_start_at, last_exit, pid, liveness } = worker;
   const { tone, busy: moving = false } = looks[state];
   const running = state === 'ready' || state === 'starting' || state === 'draining';
   return (
     <tr data-slot={slot} data-state={state} className="border-b border-line align-top last:border-0">
       <td className="py-3 pr-3 pl-4">
-        <p className="font-medium" title={pid === null ? undefined : `process ${pid}`}>
+        <button
+          type="button"
+          title={pid === null ? undefined : `process ${pid}`}
+          aria-label={`${slot}: details`}
+          onClick={() => onOpen(slot)}
+          className="rounded font-medium underline decoration-edge underline-offset-4 hover:decoration-current"
+        >
           {slot}
-        </p>
+        </button>
         <p className="text-faint">{duties[slot.split('@')[0]!] ?? 'Your own program'}</p>
         {reason && <p className="mt-1 text-warn">{reason}</p>}
         {liveness !== null && liveness !== 'ok' && <p className="mt-1 text-warn">{signs[liveness]}</p>}
+        {busy && (
+          <p className="mt-1 text-soft" role="status">
+            {progress[busy]}
+          </p>
+        )}
         {next_start_at && <p className="mt-1 text-soft">Next try {inWords(next_start_at)}.</p>}
         {last_exit && (
           <p className="mt-1 text-soft">
@@ -126,21 +148,24 @@ function WorkerRow({ worker, busy, onCommand, onStop }: RowProps) {
       <td className="py-3 tabular-nums max-md:hidden">{restarts}</td>
       <td className="py-3 tabular-nums max-lg:hidden">
         {rss_bytes === null ? '–' : megabytes(rss_bytes)}
-        {running && <MemoryTrend slot={slot} />}
+        {running && <Trend slot={slot} what="memory" />}
       </td>
-      <td className="py-3 tabular-nums max-lg:hidden">{cpu_percent === null ? '–' : `${cpu_percent.toFixed(1)} %`}</td>
+      <td className="py-3 tabular-nums max-lg:hidden">
+        {cpu_percent === null ? '–' : `${cpu_percent.toFixed(1)} %`}
+        {running && <Trend slot={slot} what="CPU" />}
+      </td>
       <td className="py-2 pr-3">
         <span className="flex justify-end gap-1">
           {running ? (
-            <IconButton label={`Restart ${slot}`} disabled={busy} onClick={() => onCommand(slot, 'restart')}>
+            <IconButton label={`Restart ${slot}`} disabled={busy !== null} onClick={() => onCommand(slot, 'restart')}>
               <RotateCw size={16} className={busy ? 'animate-turn' : ''} />
             </IconButton>
           ) : (
-            <IconButton label={`Start ${slot}`} disabled={busy} onClick={() => onCommand(slot, 'start')}>
+            <IconButton label={`Start ${slot}`} disabled={busy !== null} onClick={() => onCommand(slot, 'start')}>
               <Play size={16} />
             </IconButton>
           )}
-          <IconButton label={`Stop ${slot}`} disabled={busy || !running || slot === 'dashboard'} onClick={onStop}>
+          <IconButton label={`Stop ${slot}`} disabled={busy !== null || !running || slot === 'dashboard'} onClick={onStop}>
             <Square size={15} />
           </IconButton>
         </span>

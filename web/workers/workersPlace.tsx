@@ -1,13 +1,17 @@
 /** The processes of the service: how each is, how it last ended, and the buttons to act on it. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
-import type { Receipt, Status } from '../../ipc/contracts/supervisor.ts';
+import { useState } from 'react';
+import type { Receipt } from '../../ipc/contracts/supervisor.ts';
 import { request } from '../api.ts';
 import { age, duration } from '../app/format.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import { Toggle } from '../ui/field.tsx';
+import { useProfile } from '../app/profile.ts';
 import { Command, Notice } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { Skeleton } from '../ui/place.tsx';
+import { PauseSwitch, type Pause } from './pauseSwitch.tsx';
+import { PressureNotice } from './pressure.tsx';
+import { WorkerPanel } from './workerPanel.tsx';
 import { WorkerTable, type Action } from './workerTable.tsx';
 
 /** Only while somebody looks: the query pauses with the tab. */
@@ -17,6 +21,8 @@ type Answer = Receipt | { accepted: true; slot: string; action: string };
 
 export function WorkersPlace() {
   const queries = useQueryClient();
+  const profile = useProfile();
+  const [opened, setOpened] = useState<string | null>(null);
   const { data, error } = useQuery({
     queryKey: ['workers'],
     queryFn: ({ signal }) => request('GET /api/workers', { signal }),
@@ -29,9 +35,9 @@ export function WorkersPlace() {
     onSettled: again,
   });
   const pause = useMutation({
-    mutationFn: async (on: boolean) => {
-      if (on) await request('POST /api/pause', { body: { reason: 'paused in the dashboard' } });
-      else await request('DELETE /api/pause');
+    mutationFn: async (wanted: Pause | null) => {
+      if (wanted) await request('POST /api/pause', { body: { ...wanted, profile } });
+      else await request('DELETE /api/pause', { query: { profile } });
     },
     onSettled: again,
   });
@@ -42,6 +48,8 @@ export function WorkersPlace() {
       <main className="min-h-0 flex-1 overflow-y-auto">
         <div className="mx-auto grid max-w-6xl gap-4 px-4 py-6 md:px-6">
           {error && !data && <Problem thrown={error} />}
+          {!error && !data && <Skeleton height={24} />}
+          <PressureNotice />
           {data && !data.live && (
             <Notice tone="bad" title="No supervisor answers">
               This is its last snapshot, of {age(data.at) === 'now' ? 'a moment ago' : `${age(data.at)} ago`}. The workers below may still
@@ -54,15 +62,21 @@ export function WorkersPlace() {
             </Notice>
           ))}
           {data && (
-            <PauseSwitch paused={data.paused} busy={pause.isPending} onChange={(on) => pause.mutate(on)}>
+            <PauseSwitch
+              paused={data.paused}
+              busy={pause.isPending}
+              onPause={(wanted) => pause.mutate(wanted)}
+              onResume={() => pause.mutate(null)}
+            >
               {pause.error && <Problem thrown={pause.error} />}
             </PauseSwitch>
           )}
           {data && (
             <WorkerTable
               workers={data.workers}
-              busySlot={command.isPending ? command.variables.slot : null}
+              busy={command.isPending ? command.variables : null}
               onCommand={(slot, action) => command.mutate({ slot, action })}
+              onOpen={setOpened}
             />
           )}
           <div aria-live="polite" className="min-h-10">
@@ -70,35 +84,9 @@ export function WorkersPlace() {
             {command.error && !command.isPending && <Problem thrown={command.error} />}
           </div>
         </div>
+        <WorkerPanel worker={data?.workers.find(({ slot }) => slot === opened) ?? null} onClose={() => setOpened(null)} />
       </main>
     </>
-  );
-}
-
-interface PauseSwitchProps {
-  paused: Status['paused'];
-  busy: boolean;
-  onChange: (on: boolean) => void;
-  children?: ReactNode;
-}
-
-function PauseSwitch({ paused, busy, onChange, children }: PauseSwitchProps) {
-  const since = paused?.engaged_at ? ` for ${age(paused.engaged_at).replace('now', 'a moment')}` : '';
-  return (
-    <section aria-label="Automation" className="grid gap-3 rounded-xl border border-line bg-surface p-4">
-      <label className="flex items-center gap-4">
-        <span className="min-w-0 flex-1">
-          <span className="block font-medium">Pause automation</span>
-          <span className="block text-sm text-soft">
-            {paused
-              ? `Held${since}${paused.reason ? `: ${paused.reason}` : ''}. Running work finishes; nothing new starts by itself.`
-              : 'Scheduled jobs, fire webhooks and chat platforms run. Pausing holds what is new; running work finishes.'}
-          </span>
-        </span>
-        <Toggle checked={paused !== null} disabled={busy} onChange={onChange} />
-      </label>
-      {children}
-    </section>
   );
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { promptSize } from '../rpcSessions.ts';
+import { Pressure } from './status.ts';
 
 /** What a route that starts an action answers: its progress is polled at `GET /api/actions/<name>/status`. */
 export const ActionStarted = z.object({ name: z.string(), ok: z.literal(true), pid: z.number() });
@@ -49,4 +50,36 @@ export const getPromptSize = httpRoute('GET /api/ops/prompt-size', {
   profile: true,
   query: z.looseObject({ platform: z.string().max(50).optional() }),
   result: promptSize.result,
+});
+
+export const getSystemStats = httpRoute('GET /api/system/stats', {
+  tag: 'Operation',
+  summary: 'The machine and this release: processors, load, memory, disk, versions.',
+  result: z.object({
+    version: z.string(),
+    /** Content id of the code; `source` for a checkout. */
+    code: z.string(),
+    node: z.string(),
+    os: z.string(),
+    hostname: z.string(),
+    cpus: z.number(),
+    /** Of the last minute, five and fifteen. */
+    load: z.array(z.number()),
+    uptime_seconds: z.number(),
+    memory: z.object({
+      pressure: Pressure,
+      total_mb: z.number(),
+      available_mb: z.number(),
+      swap_used_mb: z.number().nullable(),
+      /** All workers together. */
+      service_mb: z.number(),
+    }),
+    disk: z.object({
+      pressure: Pressure,
+      total_mb: z.number().nullable(),
+      free_mb: z.number().nullable(),
+      used_percent: z.number().nullable(),
+    }),
+    sampled_at: z.string(),
+  }),
 });

@@ -1,7 +1,9 @@
 /** Every HTTP route of the dashboard. The OpenAPI document is made from this list; a test holds it against what is served. */
 import type { HttpRoute, KeyOf } from '../../httpRoute.ts';
 import * as auth from './auth.ts';
+import * as analytics from './analytics.ts';
 import * as cron from './cron.ts';
+import * as files from './files.ts';
 import * as logs from './logs.ts';
 import * as memory from './memory.ts';
 import * as mcp from './mcp.ts';
@@ -16,11 +18,25 @@ import * as status from './status.ts';
 import * as tools from './tools.ts';
 import * as workers from './workers.ts';
 
-const subjects = [status, auth, workers, pause, logs, sessions, cron, platforms, profiles, skills, tools, memory, service] as const;
-const subjects = [status, auth, workers, pause, logs, sessions, cron, service] as const;
-const subjects = [status, workers, pause, logs, sessions, cron, ops, service] as const;
-const subjects = [status, workers, pause, logs, sessions, cron, mcp, ops, service] as const;
-const subjects = [status, auth, workers, pause, logs, sessions, cron, mcp, ops, service] as const;
+const subjects = [
+  status,
+  auth,
+  workers,
+  pause,
+  logs,
+  sessions,
+  cron,
+  platforms,
+  profiles,
+  skills,
+  tools,
+  memory,
+  mcp,
+  analytics,
+  files,
+  ops,
+  service,
+] as const;
 
 type ValueOf<T> = T extends unknown ? T[keyof T] : never;
 type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;

@@ -1,7 +1,9 @@
 /** The processes of the service: the table, the commands on a slot, its history. All of it is the supervisor's. */
 import { z } from 'zod';
+import { levels } from '../../../base/closedWords.ts';
+import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
-import { Receipt, ResourceSample, Status } from '../supervisor.ts';
+import { LastExit, Receipt, ResourceSample, SlotState, Status, WorkerStatus } from '../supervisor.ts';
 
 const Slot = z.object({ slot: z.string().max(100) });
 const Body = z.strictObject({ drain: z.boolean().optional() });
@@ -13,6 +15,66 @@ export const listWorkers = httpRoute('GET /api/workers', {
   summary: 'The whole table: state, process, resources, last end of every slot.',
   result: Status.extend({ live: z.boolean() }),
   errors: ['NO_SUPERVISOR'],
+});
+
+export const getWorker = httpRoute('GET /api/workers/:slot', {
+  tag: 'Workers',
+  summary: 'One row of the table.',
+  params: Slot,
+  result: WorkerStatus.extend({ live: z.boolean() }),
+  errors: ['NO_SUPERVISOR', 'UNKNOWN_SLOT'],
+});
+
+/** An end on record; the whole of it is a black box (ipc/contracts/blackBox.ts). */
+const End = z.object({
+  slot: z.string(),
+  pid: z.number(),
+  last_exit: LastExit,
+  fix: z.string().nullable(),
+  lived_ms: z.number(),
+  ready_ms: z.number().nullable(),
+  active_work: z.number(),
+  tail: z.array(z.string()),
+});
+
+export const whyWorker = httpRoute('GET /api/workers/:slot/why', {
+  tag: 'Workers',
+  summary: 'Why a slot ended or does not start, in a sentence, and the evidence; read from the files, whatever runs.',
+  params: Slot,
+  query: z.looseObject({ last: z.coerce.number().int().min(1).max(limits.supervisor.boxesPerSlotMax).default(1) }),
+  result: z.object({
+    slot: z.string(),
+    state: SlotState.nullable(),
+    sentence: z.string(),
+    fix: z.string().nullable(),
+    last_exit: LastExit.nullable(),
+    times: z.number(),
+    first_at: z.string().nullable(),
+    tail: z.array(z.string()),
+    ends: z.array(End),
+  }),
+  errors: ['UNKNOWN_SLOT'],
+});
+
+export const workerReceipts = httpRoute('GET /api/workers/:slot/receipts', {
+  tag: 'Workers',
+  summary: 'Starts, stops and restarts of a slot that somebody asked for, newest first.',
+  params: Slot,
+  query: z.looseObject({ limit: z.coerce.number().int().min(1).max(200).default(20) }),
+  result: z.object({ receipts: z.array(Receipt) }),
+  errors: ['NO_SUPERVISOR', 'UNKNOWN_SLOT'],
+});
+
+export const workerLogs = httpRoute('GET /api/workers/:slot/logs', {
+  tag: 'Workers',
+  summary: 'The last lines of the log that a slot writes.',
+  params: Slot,
+  query: z.looseObject({
+    lines: z.coerce.number().int().min(0).max(limits.dashboard.logLinesMax).default(200),
+    level: z.enum(levels).optional(),
+  }),
+  result: z.object({ file: z.string(), lines: z.array(z.string()) }),
+  errors: ['UNKNOWN_SLOT'],
 });
 
 export const workerResources = httpRoute('GET /api/workers/:slot/resources', {

@@ -1,6 +1,16 @@
 /** Methods of the gateway RPC about one session. Calls that name a session subscribe their link to it. */
 import { AgentError } from '../../../base/errors.ts';
-import { sessionCreate, sessionDelete, sessionHistory, sessionList, sessionResume, sessionTitle } from '../../../ipc/contracts/rpc.ts';
+import { limits } from '../../../base/limits.ts';
+import {
+  sessionCreate,
+  sessionDelete,
+  sessionEmpty,
+  sessionGet,
+  sessionHistory,
+  sessionList,
+  sessionResume,
+  sessionTitle,
+} from '../../../ipc/contracts/rpc.ts';
 import { sessionArchive, sessionBranch, sessionClose, sessionCwd, sessionUndo } from '../../../ipc/contracts/rpcSessions.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import { refuseOtherProfile } from '../conversations.ts';
@@ -89,10 +99,27 @@ function lifeMethods(parts: SessionParts): Handler[] {
 function readingMethods(parts: SessionParts): Handler[] {
   const { context, store, transcripts, events } = parts;
   return [
-    handle(sessionList, ({ limit = LIST_DEFAULT, offset, order, sources, include_hidden, archived, profile }) => {
+    handle(sessionList, ({ limit = LIST_DEFAULT, offset, order, sources, exclude_sources, include_hidden, archived, profile }) => {
       refuseOtherProfile(context, profile);
-      const { sessions, total } = store.listSessions({ limit, offset, order, sources, includeHidden: include_hidden, archived });
+      const { sessions, total } = store.listSessions({
+        limit,
+        offset,
+        order,
+        sources,
+        excludeSources: exclude_sources,
+        includeHidden: include_hidden,
+        archived,
+      });
       return { sessions: sessions.map((summary) => rowOf(summary, parts)), total };
+    }),
+    handle(sessionGet, ({ session_id, profile }) => {
+      refuseOtherProfile(context, profile);
+      return rowOf(store.summary(requireSession(store, session_id).id)!, parts);
+    }),
+    handle(sessionEmpty, ({ remove = false }) => {
+      const ids = store.emptySessions(limits.sessions.emptyMs).filter((id) => !parts.turns.isRunning(id));
+      if (remove) for (const id of ids) store.deleteSession(id);
+      return { count: ids.length };
     }),
     handle(sessionResume, ({ session_id, profile }, { link }) => {
       refuseOtherProfile(context, profile);
@@ -101,9 +128,10 @@ function readingMethods(parts: SessionParts): Handler[] {
       events.follow(session.id, link);
       return snapshot;
     }),
-    handle(sessionHistory, ({ session_id, limit = HISTORY_DEFAULT, before_id }) => {
+    handle(sessionHistory, ({ session_id, limit = HISTORY_DEFAULT, before_id, order, offset }) => {
       const session = requireSession(store, session_id);
-      return { session_id: session.id, messages: recentMessages(transcripts, session.id, { limit, beforeId: before_id }) };
+      const messages = recentMessages(transcripts, session.id, { limit, beforeId: before_id, order, offset });
+      return { session_id: session.id, messages };
     }),
   ];
 }

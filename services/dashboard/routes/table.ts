@@ -1,11 +1,13 @@
 /** Every handler of the dashboard, subject by subject. */
 import type { Dashboard } from '../http.ts';
 import type { HttpHandler } from '../route.ts';
+import { analyticsRoutes } from './analytics.ts';
 import { authRoutes } from './auth.ts';
 import { cronRoutes } from './cron.ts';
 import { logRoutes } from './logs.ts';
 import { memoryRoutes } from './memory.ts';
 import { mcpRoutes } from './mcp.ts';
+import { fileRoutes } from './files.ts';
 import { opsRoutes } from './ops.ts';
 import { pauseRoutes } from './pause.ts';
 import { platformRoutes } from './platforms.ts';
@@ -33,6 +35,8 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...memoryRoutes(dashboard),
     ...cronRoutes(dashboard),
     ...mcpRoutes(dashboard),
+    ...analyticsRoutes(dashboard),
+    ...fileRoutes(dashboard),
     ...opsRoutes(dashboard),
   ];
 }

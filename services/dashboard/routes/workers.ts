@@ -2,9 +2,20 @@
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { isTransport } from '../../../ipc/client.ts';
-import { listWorkers, restartWorker, startWorker, stopWorker, workerResources } from '../../../ipc/contracts/http/workers.ts';
-import { resources, restartSlot, startSlot, stopSlot, type Receipt } from '../../../ipc/contracts/supervisor.ts';
+import { explainSlot, readBoxes } from '../../../ipc/blackBoxes.ts';
+import * as contract from '../../../ipc/contracts/http/workers.ts';
+import {
+  receipts,
+  resources,
+  restartSlot,
+  startSlot,
+  stopSlot,
+  type Receipt,
+  type WorkerStatus,
+} from '../../../ipc/contracts/supervisor.ts';
+import { logNameOf, logPath } from '../../../state/logs.ts';
 import type { Dashboard } from '../http.ts';
+import { tailLog } from '../logFile.ts';
 import { on, type HttpHandler, type RouteInput } from '../route.ts';
 
 const commands = { restart: restartSlot, start: startSlot, stop: stopSlot } as const;
@@ -15,18 +26,44 @@ type Accepted = { accepted: true; slot: string; action: string };
 export const commandMs = limits.worker.drainBusyMs + limits.worker.termMs + limits.worker.killMs + limits.worker.startupMs;
 
 export function workerRoutes(dashboard: Dashboard): HttpHandler[] {
-  const { overview } = dashboard;
+  const {
+    overview,
+    context: { home },
+  } = dashboard;
   return [
-    on(listWorkers, async () => {
+    on(contract.listWorkers, async () => {
       const { status, live } = await overview.read();
       return { ...status, live };
     }),
-    on(workerResources, ({ params: { slot }, query: { since_ms } }) =>
+    on(contract.getWorker, async ({ params: { slot } }) => {
+      const { status, live } = await overview.read();
+      return { ...requireRow(status.workers, slot), live };
+    }),
+    on(contract.whyWorker, async ({ params: { slot }, query: { last } }) => {
+      const seen = await overview.read().catch(() => undefined);
+      const row = seen?.status.workers.find((worker) => worker.slot === slot);
+      const boxes = readBoxes(home.crash, slot);
+      if (!row && boxes.length === 0) throw unknownSlot(slot, seen?.status.workers);
+      return explainSlot(slot, { row, boxes, watchedSince: seen?.status.supervisor.started_at }, last);
+    }),
+    on(contract.workerReceipts, async ({ params: { slot }, query: { limit } }) => {
+      const { status } = await overview.read();
+      requireRow(status.workers, slot);
+      return overview.supervisor.call(receipts, { slot, limit }).catch(noSupervisor);
+    }),
+    on(contract.workerLogs, async ({ params: { slot }, query: { lines: count, level } }) => {
+      const seen = await overview.read().catch(() => undefined);
+      const row = requireRow(seen?.status.workers ?? [], slot);
+      const file = logNameOf(slot);
+      const { lines } = await tailLog(logPath(home.profile(row.profile), file), count, { level });
+      return { file, lines };
+    }),
+    on(contract.workerResources, ({ params: { slot }, query: { since_ms } }) =>
       overview.supervisor.call(resources, { slot, since_ms }).catch(noSupervisor),
     ),
-    on(restartWorker, (input) => command(dashboard, 'restart', input)),
-    on(startWorker, (input) => command(dashboard, 'start', input)),
-    on(stopWorker, (input) => command(dashboard, 'stop', input)),
+    on(contract.restartWorker, (input) => command(dashboard, 'restart', input)),
+    on(contract.startWorker, (input) => command(dashboard, 'start', input)),
+    on(contract.stopWorker, (input) => command(dashboard, 'stop', input)),
   ];
 }
 
@@ -49,6 +86,18 @@ async function command(
   } finally {
     overview.forget();
   }
+}
+
+/** Errors: UNKNOWN_SLOT. */
+function requireRow(workers: readonly WorkerStatus[], slot: string): WorkerStatus {
+  const row = workers.find((worker) => worker.slot === slot);
+  if (!row) throw unknownSlot(slot, workers);
+  return row;
+}
+
+function unknownSlot(slot: string, workers: readonly WorkerStatus[] = []): AgentError {
+  const known = workers.map((worker) => worker.slot).join(', ');
+  return new AgentError('UNKNOWN_SLOT', `there is no slot "${slot}"`, { fix: known ? `slots: ${known}` : 'start the service: agent up' });
 }
 
 export function noSupervisor(thrown: unknown): never {

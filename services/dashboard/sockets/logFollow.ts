@@ -3,23 +3,23 @@ import type { WebSocket } from 'ws';
 import { errorFields } from '../../../base/log.ts';
 import { limits } from '../../../base/limits.ts';
 import { DEFAULT_PROFILE, requireProfile } from '../../../state/home.ts';
-import { logPath } from '../../../state/logs.ts';
 import type { Dashboard } from '../http.ts';
 import { followLog, matches, tailLog } from '../logFile.ts';
 import { parseRequest } from '../problem.ts';
+import { requireLog } from '../routes/logs.ts';
 import { LogQuery } from '../../../ipc/contracts/http/logs.ts';
 import type { SocketRoute } from './upgrade.ts';
 
 export function followLogs({ context: { home, log } }: Dashboard): SocketRoute {
   const read = (query: URLSearchParams) => {
     const { profile = DEFAULT_PROFILE, ...rest } = parseRequest(LogQuery, Object.fromEntries(query));
-    return { ...rest, path: logPath(requireProfile(home, profile), rest.file) };
+    return { ...rest, path: requireLog(requireProfile(home, profile), rest.file) };
   };
   return {
     prepare: (query) => void read(query),
     serve(socket, query) {
-      const { path, lines: count, level, component } = read(query);
-      const filter = { level, component };
+      const { path, lines: count, level, component, text } = read(query);
+      const filter = { level, component, text };
       const gone = new AbortController();
       socket.once('close', () => gone.abort());
       const send = async (lines: string[]) => {

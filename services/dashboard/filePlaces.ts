@@ -1,0 +1,124 @@
+/**
+ * Which files the page may see at all: those whose real place is below the root, and never a secret of the service.
+ * Every path of a request goes through here, links resolved, before anything is opened.
+ */
+import { realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { AgentError, errnoOf } from '../../base/errors.ts';
+import type { Home } from '../../state/home.ts';
+
+export interface FilePlaces {
+  /** Real path of the root. Errors: NOT_FOUND. */
+  root(): string;
+  /** Real path of what is there. Errors: NOT_FOUND, PATH_REFUSED. */
+  existing(path: string): string;
+  /** Real path of what may be made there: its folder is there already. Errors: as `existing`. */
+  fresh(path: string): string;
+  /** The entry itself, a link not followed. Errors: as `existing`. */
+  entry(path: string): string;
+  /** Whether a real path may be shown. */
+  allows(real: string): boolean;
+}
+
+/** `configured`: `dashboard.files_root`; default where the agent's tools start. */
+export function createFilePlaces(home: Home, configured: () => string | undefined): FilePlaces {
+  const places: FilePlaces = {
+    root() {
+      const said = configured();
+      return real(said === undefined ? homedir() : said.replace(/^~(?=\/|$)/, homedir()));
+    },
+    existing(path) {
+      const found = real(asked(path));
+      if (!places.allows(found)) throw refused(path);
+      return found;
+    },
+    fresh(path) {
+      const wanted = asked(path);
+      const name = basename(wanted);
+      checkName(name);
+      const made = join(real(dirname(wanted)), name);
+      if (!places.allows(made)) throw refused(path);
+      return made;
+    },
+    entry(path) {
+      const wanted = asked(path);
+      const found = join(real(dirname(wanted)), basename(wanted));
+      if (!places.allows(found)) throw refused(path);
+      return found;
+    },
+    allows: (path) => isBelow(places.root(), path) && !isSecret(path),
+  };
+
+  /** Before links are looked at: what leaves the root by its words alone is refused without a look at the disk. */
+  function asked(path: string): string {
+    if (path.includes('\0')) throw refused(path);
+    const root = places.root();
+    const wanted = resolve(root, path);
+    if (!isBelow(root, wanted)) throw refused(path);
+    return wanted;
+  }
+
+  function isSecret(path: string): boolean {
+    if (isBelow(realOrSame(home.run.dir), path)) return true;
+    const house = realOrSame(home.root);
+    return isBelow(house, path) && relative(house, path).split(sep).some(isSecretName);
+  }
+  return places;
+}
+
+/** Names inside AGENT_HOME and its profiles. */
+const SECRET = /^(?:\.env(?:\..*)?|auth\.json.*|run|mcp-tokens|backups|.*\.db(?:[-.].*)?)$/i;
+const isSecretName = (name: string): boolean => SECRET.test(name);
+
+/** Errors: PATH_REFUSED. */
+export function checkName(name: string): void {
+  const bad = name === '' || name === '.' || name === '..' || /[/\0]/.test(name) || Buffer.byteLength(name) > 255;
+  if (bad) throw new AgentError('PATH_REFUSED', `"${name.slice(0, 100)}" is no name for a file`, { fix: 'give another name' });
+}
+
+export function isBelow(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+function real(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch (thrown) {
+    throw fileError(path, thrown);
+  }
+}
+
+function realOrSame(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path;
+  }
+}
+
+const refused = (path: string): AgentError =>
+  new AgentError(
+    'PATH_REFUSED',
+    `${JSON.stringify(path.slice(0, 200))} is not below the root of the files, or is a secret of the service`,
+    {
+      fix: 'dashboard.files_root in config.yaml names the root; secrets are read with `agent config`',
+    },
+  );
+
+/** What the file system says, in the words of the table. */
+export function fileError(path: string, thrown: unknown): unknown {
+  const code = errnoOf(thrown);
+  const name = basename(path);
+  if (code === 'ENOENT' || code === 'ENOTDIR') return new AgentError('NOT_FOUND', `there is no ${name}`, { cause: thrown });
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new AgentError('DISK_FULL', `there is no room for ${name}`, { cause: thrown, fix: 'free some disk space' });
+  if (code === 'EEXIST') return new AgentError('FILE_EXISTS', `${name} is there already`, { cause: thrown, fix: 'give another name' });
+  if (code === 'ENOTEMPTY') {
+    return new AgentError('FILE_EXISTS', `${name} holds files`, { cause: thrown, fix: 'delete it with everything in it (recursive)' });
+  }
+  if (code !== undefined)
+    return new AgentError('FILE_FAILED', `${name}: ${code}`, { cause: thrown, fix: 'check who owns it, and its permissions' });
+  return thrown;
+}
