@@ -45,7 +45,7 @@ export interface Call<K extends RouteKey> {
 /** `request('GET /api/sessions/:id', { params: { id } })`. Errors: ApiError; TypeError when the dashboard cannot be reached. */
 export async function request<K extends RouteKey>(key: K, { params, query, body, signal }: Call<K> = {}): Promise<AnswerOf<RouteOf<K>>> {
   const [method, path] = key.split(' ') as [string, string];
-  const address = addressOf(path, params ?? {}, query ?? {});
+  const address = addressOf(path, params ?? {}, (query ?? {}) as QueryValues);
   let answer = await send(address, { method, body, signal });
   if (answer.status === 401 && !signedIn && (await renewToken())) answer = await send(address, { method, body, signal });
   const type = answer.headers.get('Content-Type') ?? '';

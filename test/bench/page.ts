@@ -70,7 +70,8 @@ async function first({ address }: Bench): Promise<Line[]> {
     const scripts = new Set<string>();
     let bytes = 0;
     cdp.on('Network.responseReceived', ({ requestId, type }) => type === 'Script' && scripts.add(requestId));
-    cdp.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    // Bodies as they travelled, without their heads.
+    cdp.on('Network.dataReceived', ({ requestId, encodedDataLength }) => {
       if (scripts.has(requestId)) bytes += encodedDataLength;
     });
     // Gzip, as the budget counts it: brotli would be smaller.

@@ -51,7 +51,7 @@ t.test('a tab without the token asks for it, and the pasted address opens the pa
   await using browser = await startBrowser();
   const { page } = await browser.open(dashboard.address);
   await page.getByText('This dashboard needs its token').waitFor();
-  t.match(await page.locator('main').innerText(), /agent up/);
+  t.match(await page.locator('main').innerText(), /agent dashboard/);
   await page.getByLabel('Address or token').fill('wrong');
   await page.getByRole('button', { name: 'Open' }).click();
   await page.getByText('This dashboard needs its token').waitFor();
