@@ -155,7 +155,7 @@ export const errorTable = {
     retry: false,
     means: 'The request of a signed-in browser lacks the proof that this page made it (guard against forged requests).',
   },
-  ACTION_RUNNING: { rpc: 4807, retry: true, means: 'Another command of the dashboard runs under that name, or too many run.' },
+  ACTION_RUNNING: { rpc: 4810, retry: true, means: 'Another command of the dashboard runs under that name, or too many run.' },
   // commands
   USAGE: { rpc: 4701, retry: false, means: 'The command line is wrong; the message says how.' },
   NOT_FOUND: { rpc: 4702, retry: false, means: 'The thing named does not exist.' },
