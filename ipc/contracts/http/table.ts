@@ -16,7 +16,23 @@ import * as status from './status.ts';
 import * as tools from './tools.ts';
 import * as workers from './workers.ts';
 
-const subjects = [status, auth, workers, pause, logs, sessions, cron, mcp, platforms, profiles, skills, tools, memory, ops, service] as const;
+const subjects = [
+  status,
+  auth,
+  workers,
+  pause,
+  logs,
+  sessions,
+  cron,
+  mcp,
+  platforms,
+  profiles,
+  skills,
+  tools,
+  memory,
+  ops,
+  service,
+] as const;
 
 type ValueOf<T> = T extends unknown ? T[keyof T] : never;
 type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;
