@@ -77,7 +77,7 @@ export function createDesks(context: WorkerContext, onChange: () => void): Desks
       }
     },
     [Symbol.dispose]() {
-      for (const name of [...open.keys()]) close(name);
+      for (const name of open.keys()) close(name);
     },
   };
   desks.of(context.profile);

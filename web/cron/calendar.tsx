@@ -60,7 +60,7 @@ export function Calendar({ onOpen }: { onOpen: (jobId: string) => void }) {
                     {name}
                   </button>{' '}
                   ({words}
-                  {weeks === 0 && `, next ${ahead(at)}`})
+                  {weeks === 0 && <Ahead at={at} />})
                 </span>
               ))}
               .
@@ -120,6 +120,8 @@ function Week({ days, runs, onOpen }: { days: readonly Date[]; runs: readonly Ca
     </>
   );
 }
+
+const Ahead = ({ at }: { at: string }) => `, next ${ahead(at)}`;
 
 /** From today on: what is over is history. */
 function daysOfWeek(weeks: number): Date[] {

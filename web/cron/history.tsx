@@ -50,21 +50,12 @@ export function History({ jobs, jobId, onJob }: HistoryProps) {
           rows={data.runs}
           keyOf={({ execution_id }) => execution_id}
           columns={[
-            { name: 'Job', cell: (run) => <span className="font-medium [overflow-wrap:anywhere]">{nameOf(run.job_id)}</span> },
-            { name: 'Result', cell: (run) => <Result run={run} /> },
-            { name: 'Started', cell: (run) => <Started run={run} /> },
+            { name: 'Job', cell: (run) => jobName(nameOf(run.job_id)) },
+            { name: 'Result', cell: result },
+            { name: 'Started', cell: started },
             { name: 'Took', figures: true, cell: took },
-            { name: 'Delivery', cell: ({ delivery }) => <span className="text-soft">{deliveries[delivery]}</span> },
-            {
-              name: 'Output',
-              quiet: true,
-              cell: (run) =>
-                run.output_path === null ? null : (
-                  <Button icon={<FileText size={15} />} aria-label={`Output of ${nameOf(run.job_id)}`} onClick={() => setOpened(run)}>
-                    Output
-                  </Button>
-                ),
-            },
+            { name: 'Delivery', cell: delivered },
+            { name: 'Output', quiet: true, cell: (run) => outputButton(run, nameOf(run.job_id), setOpened) },
           ]}
         />
       )}
@@ -90,7 +81,17 @@ const triggers: Record<Run['trigger'], string> = {
 };
 const deliveries: Record<Run['delivery'], string> = { none: '–', queued: 'waits', accepted: 'handed over', failed: 'failed' };
 
-function Result({ run: { status, trigger, error } }: { run: Run }) {
+const jobName = (name: string) => <span className="font-medium [overflow-wrap:anywhere]">{name}</span>;
+const delivered = ({ delivery }: Run) => <span className="text-soft">{deliveries[delivery]}</span>;
+
+const outputButton = (run: Run, name: string, open: (run: Run) => void) =>
+  run.output_path === null ? null : (
+    <Button icon={<FileText size={15} />} aria-label={`Output of ${name}`} onClick={() => open(run)}>
+      Output
+    </Button>
+  );
+
+function result({ status, trigger, error }: Run) {
   return (
     <div className="grid justify-items-start gap-1">
       <span className="flex flex-wrap items-center gap-2">
@@ -104,7 +105,7 @@ function Result({ run: { status, trigger, error } }: { run: Run }) {
   );
 }
 
-function Started({ run: { started_at, scheduled_instant } }: { run: Run }) {
+function started({ started_at, scheduled_instant }: Run) {
   const at = started_at ?? scheduled_instant;
   return at === null ? '–' : <time dateTime={at}>{exactly(at)}</time>;
 }

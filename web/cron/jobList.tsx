@@ -8,7 +8,7 @@ import { DataTable } from '../ui/dataTable.tsx';
 import { ConfirmDialog } from '../ui/dialog.tsx';
 import { Badge, type Tone } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { useJobAction } from './cronData.ts';
+import { useJobAction, type JobAction } from './cronData.ts';
 import { ahead, exactly } from './times.ts';
 
 interface JobListProps {
@@ -31,46 +31,14 @@ export function JobList({ jobs, held, onEdit, onHistory }: JobListProps) {
         rows={jobs}
         keyOf={({ id }) => id}
         columns={[
-          { name: 'Job', cell: (job) => <What job={job} /> },
-          { name: 'Next run', cell: (job) => <Next job={job} held={held} /> },
-          { name: 'Last result', cell: (job) => <Last job={job} onHistory={() => onHistory(job)} /> },
+          { name: 'Job', cell: what },
+          { name: 'Next run', cell: (job) => next(job, held) },
+          { name: 'Last result', cell: (job) => last(job, onHistory) },
           {
             name: 'Actions',
             quiet: true,
-            cell: (job) => (
-              <span className="flex gap-1 md:justify-end">
-                <IconButton
-                  label={`Run ${job.name} now`}
-                  disabled={action.isPending || job.state === 'running'}
-                  onClick={() => action.mutate({ job, action: 'trigger' })}
-                >
-                  <SkipForward size={16} />
-                </IconButton>
-                {job.enabled ? (
-                  <IconButton
-                    label={`Pause ${job.name}`}
-                    disabled={action.isPending}
-                    onClick={() => action.mutate({ job, action: 'pause' })}
-                  >
-                    <Pause size={16} />
-                  </IconButton>
-                ) : (
-                  <IconButton
-                    label={`Resume ${job.name}`}
-                    disabled={action.isPending || job.state === 'completed'}
-                    onClick={() => action.mutate({ job, action: 'resume' })}
-                  >
-                    <Play size={16} />
-                  </IconButton>
-                )}
-                <IconButton label={`Edit ${job.name}`} onClick={() => onEdit(job)}>
-                  <Pencil size={16} />
-                </IconButton>
-                <IconButton label={`Delete ${job.name}`} onClick={() => setDeleting(job)}>
-                  <Trash2 size={16} />
-                </IconButton>
-              </span>
-            ),
+            cell: (job) =>
+              buttons(job, { busy: action.isPending, onEdit, onDelete: setDeleting, act: (kind) => action.mutate({ job, action: kind }) }),
           },
         ]}
       />
@@ -89,6 +57,36 @@ export function JobList({ jobs, held, onEdit, onHistory }: JobListProps) {
   );
 }
 
+interface ButtonParts {
+  busy: boolean;
+  onEdit: (job: Job) => void;
+  onDelete: (job: Job) => void;
+  act: (action: JobAction) => void;
+}
+
+const buttons = (job: Job, { busy, onEdit, onDelete, act }: ButtonParts) => (
+  <span className="flex gap-1 md:justify-end">
+    <IconButton label={`Run ${job.name} now`} disabled={busy || job.state === 'running'} onClick={() => act('trigger')}>
+      <SkipForward size={16} />
+    </IconButton>
+    {job.enabled ? (
+      <IconButton label={`Pause ${job.name}`} disabled={busy} onClick={() => act('pause')}>
+        <Pause size={16} />
+      </IconButton>
+    ) : (
+      <IconButton label={`Resume ${job.name}`} disabled={busy || job.state === 'completed'} onClick={() => act('resume')}>
+        <Play size={16} />
+      </IconButton>
+    )}
+    <IconButton label={`Edit ${job.name}`} onClick={() => onEdit(job)}>
+      <Pencil size={16} />
+    </IconButton>
+    <IconButton label={`Delete ${job.name}`} onClick={() => onDelete(job)}>
+      <Trash2 size={16} />
+    </IconButton>
+  </span>
+);
+
 const states: Record<Job['state'], { tone: Tone; busy?: boolean }> = {
   scheduled: { tone: 'good' },
   running: { tone: 'neutral', busy: true },
@@ -96,7 +94,7 @@ const states: Record<Job['state'], { tone: Tone; busy?: boolean }> = {
   completed: { tone: 'neutral' },
 };
 
-function What({ job: { id, name, state, schedule, script, prompt, deliver } }: { job: Job }) {
+function what({ id, name, state, schedule, script, prompt, deliver }: Job) {
   return (
     <div className="grid gap-0.5" data-job={id} data-state={state}>
       <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
@@ -112,7 +110,7 @@ function What({ job: { id, name, state, schedule, script, prompt, deliver } }: {
   );
 }
 
-function Next({ job: { next_run_at, enabled, schedule }, held }: { job: Job; held: boolean }) {
+function next({ next_run_at, enabled, schedule }: Job, held: boolean) {
   if (!enabled || next_run_at === null) return <span className="text-soft">–</span>;
   return (
     <div className="grid gap-0.5">
@@ -131,13 +129,14 @@ const results: Record<NonNullable<Job['last_status']>, { tone: Tone; text: strin
   blocked_config: { tone: 'bad', text: 'no model' },
 };
 
-function Last({ job: { last_status, last_run_at, last_error }, onHistory }: { job: Job; onHistory: () => void }) {
+function last(job: Job, onHistory: (job: Job) => void) {
+  const { last_status, last_run_at, last_error } = job;
   if (last_status === null || last_run_at === null) return <span className="text-soft">has not run yet</span>;
   const { tone, text } = results[last_status];
   const when = age(last_run_at);
   return (
     <div className="grid justify-items-start gap-1">
-      <button type="button" onClick={onHistory} className="flex items-center gap-2 rounded hover:underline">
+      <button type="button" onClick={() => onHistory(job)} className="flex items-center gap-2 rounded hover:underline">
         <Badge tone={tone}>{text}</Badge>
         <span className="text-soft">{when === 'now' ? 'just now' : when}</span>
       </button>

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
-import { Blueprint, BlueprintValues, calendar, Job, JobParts, Occurrence, Preview, previewBlueprint, Run } from '../cron.ts';
+import { Blueprint, BlueprintValues, calendar, Job, JobParts, type Occurrence, Preview, previewBlueprint, Run } from '../cron.ts';
 
 /** Read after the proof: the signature covers the bytes as they came, so this route is put up by hand. */
 export const FireBody = z.strictObject({
@@ -180,4 +180,4 @@ export const instantiateCronBlueprint = httpRoute('POST /api/cron/blueprints/ins
 });
 
 export type CalendarAnswer = z.infer<typeof calendar.result>;
-export type CalendarRun = z.infer<typeof Occurrence>;
+export type CalendarRun = Occurrence;
