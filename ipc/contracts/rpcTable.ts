@@ -2,8 +2,10 @@
 import type { Method } from '../method.ts';
 import { sessionMethods } from './rpc.ts';
 import { commandMethods } from './rpcCommands.ts';
+import { modelMethods } from './rpcModels.ts';
 import { requestMethods } from './rpcRequests.ts';
 import { moreSessionMethods } from './rpcSessions.ts';
+import { signInMethods } from './rpcSignIn.ts';
 import { settingMethods } from './rpcSettings.ts';
 import { toolMethods } from './rpcTools.ts';
 
@@ -13,5 +15,7 @@ export const rpcMethods: readonly Method[] = [
   ...requestMethods,
   ...commandMethods,
   ...settingMethods,
+  ...modelMethods,
+  ...signInMethods,
   ...toolMethods,
 ];

@@ -1,9 +1,13 @@
 /** Every HTTP route of the dashboard. The OpenAPI document is made from this list; a test holds it against what is served. */
 import type { HttpRoute, KeyOf } from '../../httpRoute.ts';
 import * as auth from './auth.ts';
+import * as config from './config.ts';
 import * as cron from './cron.ts';
+import * as env from './env.ts';
 import * as logs from './logs.ts';
 import * as memory from './memory.ts';
+import * as models from './models.ts';
+import * as oauth from './oauth.ts';
 import * as pause from './pause.ts';
 import * as platforms from './platforms.ts';
 import * as profiles from './profiles.ts';
@@ -14,7 +18,7 @@ import * as status from './status.ts';
 import * as tools from './tools.ts';
 import * as workers from './workers.ts';
 
-const subjects = [status, auth, workers, pause, logs, sessions, cron, platforms, profiles, skills, tools, memory, service] as const;
+const subjects = [status, auth, workers, pause, logs, sessions, cron, platforms, profiles, skills, tools, memory, service, config, env, models, oauth] as const;
 
 type ValueOf<T> = T extends unknown ? T[keyof T] : never;
 type AnyRoute = Extract<ValueOf<(typeof subjects)[number]>, { readonly key: string; readonly access: unknown }>;

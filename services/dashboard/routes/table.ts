@@ -4,6 +4,10 @@ import type { HttpHandler } from '../route.ts';
 import { authRoutes } from './auth.ts';
 import { logRoutes } from './logs.ts';
 import { memoryRoutes } from './memory.ts';
+import { configRoutes } from './config.ts';
+import { envRoutes } from './env.ts';
+import { modelRoutes } from './models.ts';
+import { oauthRoutes } from './oauth.ts';
 import { pauseRoutes } from './pause.ts';
 import { platformRoutes } from './platforms.ts';
 import { profileRoutes } from './profiles.ts';
@@ -28,5 +32,9 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...skillRoutes(dashboard),
     ...toolRoutes(dashboard),
     ...memoryRoutes(dashboard),
+    ...configRoutes(dashboard),
+    ...envRoutes(dashboard),
+    ...modelRoutes(dashboard),
+    ...oauthRoutes(dashboard),
   ];
 }
