@@ -170,6 +170,7 @@ export const fieldWords: Readonly<Record<string, FieldWords>> = {
   'dashboard.oauth.self_hosted.issuer': at('dashboard', 'Address of your own OpenID provider.', undefined, 'Issuer'),
   'dashboard.oauth.self_hosted.client_id': at('dashboard', 'Client id there.', undefined, 'Client id'),
   'dashboard.oauth.self_hosted.scopes': at('dashboard', 'Scopes asked for there.', undefined, 'Scopes'),
+  'portal.base_url': at('dashboard', 'Address of the account portal.', undefined, 'Portal'),
   platforms: at('platforms', 'Chat platforms by name. Easier to set up under Platforms.'),
   mcp_servers: at('mcp_servers', 'Tool servers by name. Easier to set up under MCP.'),
   'cron.catch_up_missed': at('cron', 'Run once what was missed for long.', true),
