@@ -3,6 +3,7 @@
  * Times are milliseconds, sizes are bytes, unless the name says otherwise.
  */
 
+import { configLimits } from './configLimits.ts';
 import { engineLimits } from './engineLimits.ts';
 
 const KiB = 1024;
@@ -220,16 +221,9 @@ export const limits = {
     /** While something waits for the end of a pause, the sentinel is read at least this often (its watcher is a hint). */
     pauseRecheckMs: 5_000,
   },
-  env: {
-    /** A private key in PEM has 3 KB. */
-    valueMaxBytes: 32 * KiB,
-    /** `.env` is read whole by every worker when it changed. */
-    fileMaxBytes: 1 * MiB,
-    /** Values that a dashboard shows a minute: a person looks at one, a script takes all. */
-    revealsPerMinute: 10,
-  },
   // base/engineLimits.ts: one file would be too long to read.
   ...engineLimits,
+  ...configLimits,
   gateway: {
     /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
     deliveryTriesMax: 3,
@@ -381,10 +375,6 @@ export const limits = {
     port: 9_119,
     host: '127.0.0.1',
     bodyMaxBytes: 1 * MiB,
-    /** config.yaml as a JSON string: each character may need two. */
-    configBodyMaxBytes: 2 * MiB + 64 * KiB,
-    /** Versions of config.yaml that were handed out, to say what changed since; the dashboard keeps as many. */
-    configVersionsKept: 8,
     /** Ping of an idle browser socket; two misses close it. */
     heartbeatMs: 20_000,
     /** Bytes waiting for a tab that does not read before it is cut (it replays on return). */

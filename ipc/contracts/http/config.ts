@@ -89,5 +89,5 @@ export const putConfigRaw = httpRoute('PUT /api/config/raw', {
   body: z.strictObject({ yaml_text: z.string(), version: Version.optional(), profile: Profile }),
   result: Changed,
   errors: refusals,
-  bodyMaxBytes: limits.dashboard.configBodyMaxBytes,
+  bodyMaxBytes: limits.configEdit.bodyMaxBytes,
 });

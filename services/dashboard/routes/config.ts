@@ -109,7 +109,7 @@ class GivenOut {
     const version = versionOf(text);
     this.#texts.delete(version);
     this.#texts.set(version, text);
-    if (this.#texts.size > limits.dashboard.configVersionsKept) this.#texts.delete(this.#texts.keys().next().value!);
+    if (this.#texts.size > limits.configEdit.versionsKept) this.#texts.delete(this.#texts.keys().next().value!);
   }
 
   explained({ message, fix, facts }: AgentError, { masks }: ChangeRules, profile: ProfilePaths): AgentError {
