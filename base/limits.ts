@@ -3,7 +3,6 @@
  * Times are milliseconds, sizes are bytes, unless the name says otherwise.
  */
 
-import { configLimits } from './configLimits.ts';
 import { engineLimits } from './engineLimits.ts';
 
 const KiB = 1024;
@@ -223,7 +222,6 @@ export const limits = {
   },
   // base/engineLimits.ts: one file would be too long to read.
   ...engineLimits,
-  ...configLimits,
   gateway: {
     /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
     deliveryTriesMax: 3,
