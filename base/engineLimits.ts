@@ -1,10 +1,12 @@
 /** Limits of the conversation engine and its worker (part of base/limits.ts), each beside its reason. */
+import { configLimits } from './configLimits.ts';
 import { toolLimits } from './toolLimits.ts';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const engineLimits = {
+  ...configLimits,
   turn: {
     /** Interface spec, Limits: all tools except manage_connections. */
     toolGuardMs: 420_000,
@@ -85,8 +87,27 @@ export const engineLimits = {
     streamPartsMax: 1_000,
     /** Of a refusal's body. */
     errorBodyMaxChars: 64 * 1_024,
+    /** US dollars per million tokens from which a pick for good is asked about twice: the dearest reasoning models. */
+    expensiveInput: 10,
+    expensiveOutput: 50,
     /** An error's own words, of a provider that answers with a page. */
     errorTextMaxChars: 500,
+  },
+  providerSignIn: {
+    /** A browser flow that nobody ends; the common lifetime of a device code. */
+    flowMs: 600_000,
+    /** A device code may name its own lifetime, up to this. */
+    flowMaxMs: 1_800_000,
+    /** Open or just ended flows; a person has one. */
+    flowsMax: 8,
+    /** RFC 8628: where the provider names no interval, and what `slow_down` adds. */
+    pollMs: 5_000,
+    slowDownMs: 5_000,
+    /** An answer of the provider's endpoints: within this, and a few KB of JSON. */
+    requestMs: 15_000,
+    answerMaxBytes: 256 * KiB,
+    /** A token that ends within this is renewed before it is used. */
+    renewMs: 60_000,
   },
   compress: {
     /** Share of the model's window at which a turn makes room, and what is left after it (reference, Limits and retries). */

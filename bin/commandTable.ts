@@ -79,6 +79,8 @@ export const commandTable: readonly TableEntry[] = [
     summary: 'make and choose separate agents on this machine',
     load: () => import('./commands/profile.ts'),
   },
+  { name: 'env', group: 'Setup', summary: 'keep secrets in .env', load: () => import('./commands/env.ts') },
+  { name: 'auth', group: 'Setup', summary: 'sign in at model providers', load: () => import('./commands/auth.ts') },
   { name: 'tools', group: 'Setup', summary: 'list tools, switch toolsets on and off', load: () => import('./commands/tools.ts') },
   { name: 'mcp', group: 'Setup', summary: 'connect tool servers (MCP)', load: () => import('./commands/mcp.ts') },
   { name: 'skills', group: 'Setup', summary: 'list, read, switch and check skills', load: () => import('./commands/skills.ts') },

@@ -22,7 +22,7 @@ export function readSecrets(path: string, env: NodeJS.ProcessEnv = process.env):
   return {
     get: (name) => env[name] || file[name] || undefined,
     names: () => Object.keys(file),
-    values: () => Object.entries(file).flatMap(([name, value]) => (value && isSecret(name, value) ? [value] : [])),
+    values: () => Object.entries(file).flatMap(([name, value]) => (value && looksSecret(name, value) ? [value] : [])),
   };
 }
 
@@ -32,7 +32,7 @@ export function interpolate(text: string, secrets: Pick<Secrets, 'get'>): string
 }
 
 /** `HOST=localhost` stands in `.env` too; hiding that word everywhere would make logs useless. */
-const isSecret = (name: string, value: string): boolean =>
+export const looksSecret = (name: string, value: string): boolean =>
   SECRET_NAME.test(name) || (/^(?=.*\d)(?=.*[A-Za-z])[^\s/]{12,}$/.test(value) && !/\.[a-z]{2,}(:\d+)?$/i.test(value));
 
 function readEnvFile(path: string): NodeJS.Dict<string> {

@@ -10,13 +10,19 @@ export class ApiError extends Error {
   readonly fix: string | undefined;
   /** Wrong fields of a 422, each with its path. */
   readonly errors: readonly { path: string; message: string }[];
+  /** Place in config.yaml that cannot be used. */
+  readonly at: ProblemBody['at'];
+  /** What somebody else changed meanwhile; null = not known. */
+  readonly changed: ProblemBody['changed'];
 
-  constructor(status: number, { code, detail, fix, errors = [] }: ProblemBody) {
+  constructor(status: number, { code, detail, fix, errors = [], at, changed }: ProblemBody) {
     super(detail ?? `the dashboard answered ${status}`);
     this.status = status;
     this.code = code ?? 'INTERNAL';
     this.fix = fix;
     this.errors = errors;
+    this.at = at;
+    this.changed = changed;
   }
 }
 
@@ -27,6 +33,8 @@ interface ProblemBody {
   errors?: { path: string; message: string }[];
   /** Of the gate's own 401; a 401 without it is a matter of the route. */
   login_url?: string;
+  at?: { line: number; column: number; key: string };
+  changed?: readonly { key: string; before: unknown; after: unknown }[] | null;
 }
 
 /** Values that a query may hold; what is undefined is left out. */

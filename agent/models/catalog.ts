@@ -12,7 +12,7 @@ export interface CatalogModel extends Partial<ModelFacts> {
   id: string;
 }
 
-type Source = Pick<EndpointSettings, 'provider' | 'kind' | 'baseUrl' | 'apiKey' | 'headers'>;
+type Source = Pick<EndpointSettings, 'provider' | 'kind' | 'baseUrl' | 'apiKey' | 'headers' | 'signedIn'>;
 
 /** Errors: PROVIDER_FAILED, and the signal's reason. */
 export async function listModels(source: Source, signal: AbortSignal): Promise<CatalogModel[]> {
@@ -57,8 +57,14 @@ function looksLike(kind: ProviderKind, body: Json): boolean {
 
 // --- asking ---
 
-function requestOf({ kind, baseUrl, apiKey }: Source): { url: string; headers: Record<string, string> } {
+function requestOf(source: Source): { url: string; headers: Record<string, string> } {
+  const { kind, baseUrl, apiKey, signedIn } = source;
   const base = baseUrl.replace(/\/+$/, '');
+  if (signedIn) {
+    const { url, headers } = requestOf({ ...source, apiKey: undefined, signedIn: false });
+    const { 'x-api-key': _key, 'x-goog-api-key': _other, ...rest } = headers;
+    return { url, headers: { ...rest, authorization: `Bearer ${apiKey}` } };
+  }
   switch (kind) {
     case 'anthropic':
       return { url: `${base}/models?limit=1000`, headers: { 'x-api-key': apiKey ?? '', 'anthropic-version': '2023-06-01' } };
@@ -98,10 +104,14 @@ function unreachable({ provider, baseUrl }: Source, thrown: unknown): AgentError
   const cause = (thrown as { cause?: unknown } | null)?.cause;
   const why =
     thrown instanceof DOMException && thrown.name === 'TimeoutError' ? `no answer within ${limits.models.catalogMs} ms` : undefined;
-  return new AgentError('PROVIDER_FAILED', `${provider}: the list of models at ${baseUrl}: ${why ?? errnoOf(cause) ?? messageOf(thrown)}`, {
-    cause: thrown,
-    fix: `check that ${baseUrl} is reachable from here`,
-  });
+  return new AgentError(
+    'PROVIDER_FAILED',
+    `${provider}: the list of models at ${baseUrl}: ${why ?? errnoOf(cause) ?? messageOf(cause ?? thrown)}`,
+    {
+      cause: thrown,
+      fix: `check that ${baseUrl} is reachable from here`,
+    },
+  );
 }
 
 // --- reading ---

@@ -32,6 +32,11 @@ export interface ChainParts {
   strategyOf?(provider: string): PoolStrategy | undefined;
   facts?: FactsDesk;
   welcomeHosts?: WelcomeHosts;
+  /**
+   * Access token of a sign-in, renewed when it is about to end, or when the provider refused it (`rejected`). Errors:
+   * PROVIDER_SIGN_IN, PROVIDER_SIGN_IN_FAILED.
+   */
+  renew?(provider: string, options: { rejected?: string | undefined; signal: AbortSignal }): Promise<string>;
   /** The host of the free tier named the model behind it. */
   onSwitch?(settings: EndpointSettings, model: string): void;
   random?: () => number;
@@ -68,7 +73,13 @@ export async function chainModel(parts: ChainParts): Promise<Model> {
 }
 
 /** What a provider can be blamed for. Anything else an AgentError says is about us: a store, a lock, a disk (lesson 25). */
-const PROVIDER_CODES: ReadonlySet<ErrorCode> = new Set(['PROVIDER_FAILED', 'PROVIDER_CUT', 'TIMEOUT']);
+const PROVIDER_CODES: ReadonlySet<ErrorCode> = new Set([
+  'PROVIDER_FAILED',
+  'PROVIDER_CUT',
+  'TIMEOUT',
+  'PROVIDER_SIGN_IN',
+  'PROVIDER_SIGN_IN_FAILED',
+]);
 
 type Tell = (chunk: ModelChunk) => void;
 
@@ -126,11 +137,16 @@ class Chain {
     // Tries with this key, and tries that broke off in the middle of its thoughts.
     let tries = 0;
     let thoughtOnly = 0;
+    let renewed = false;
     for (;;) {
       const outcome = await this.#once(settings, request, tell);
       if (!outcome) return undefined;
       const { failure, received } = outcome;
       if (received === 'answer' || (received === 'thought' && ++thoughtOnly > 1)) throw cutError(settings, failure);
+      if (failure.trouble === 'auth' && settings.signedIn && !renewed) {
+        renewed = true;
+        if (await this.#renew(settings, request.signal, this.#key?.value).catch(() => false)) continue;
+      }
       const next = this.#after(failure, settings, tries);
       if (next === 'key') {
         const from = this.#key!.env;
@@ -191,6 +207,7 @@ class Chain {
   ): Promise<{ failure: Failure; received: 'nothing' | 'thought' | 'answer' } | undefined> {
     let received: 'nothing' | 'thought' | 'answer' = 'nothing';
     try {
+      if (settings.signedIn) await this.#renew(settings, request.signal);
       const attempt: Try = {
         adapter: await loadAdapter(settings.kind),
         connections: this.#connections,
@@ -213,6 +230,14 @@ class Chain {
       if (isAgentError(thrown) && !PROVIDER_CODES.has(thrown.code)) throw thrown;
       return { failure: failureOf(thrown, { welcome: this.#isWelcome(settings) }), received };
     }
+  }
+
+  /** Takes over the token of the sign-in that serves now. True when it is another one than `rejected`. */
+  async #renew({ provider }: EndpointSettings, signal: AbortSignal, rejected?: string): Promise<boolean> {
+    const { renew } = this.#parts;
+    if (!renew || !this.#key) return false;
+    this.#key = { ...this.#key, value: await renew(provider, { rejected, signal }) };
+    return this.#key.value !== rejected;
   }
 
   /** The next call goes to the model that is named; only the host of the free tier may name one. */

@@ -110,6 +110,7 @@ function troubleOf(facts: {
 }): Trouble {
   const { status, thrown, body, reason, welcome } = facts;
   const text = `${body} ${messageOf(thrown)}`;
+  if (isAgentError(thrown) && thrown.code === 'PROVIDER_SIGN_IN') return 'auth';
   if (status !== 429 && OVERFLOW.test(text) && !RATE_WORDS.test(text)) return 'overflow';
   if (status === 429 && (reason === 'model_not_free' || reason === 'feature_not_free')) return 'notFree';
   if (status === 429) return /insufficient_quota/.test(body) ? 'unpaid' : 'rate';

@@ -87,6 +87,8 @@ export interface EndpointSettings {
   /** All keys that may serve, in the order of the configuration; empty where none is needed. */
   keys: readonly Credential[];
   headers: Record<string, string>;
+  /** Its key is the access token of a sign-in: sent as a bearer, renewed before it ends. */
+  signedIn?: boolean;
   /** Found running on this machine, not configured. */
   detected: boolean;
 }

@@ -16,6 +16,8 @@ export interface ProviderEntry {
   pool?: string[] | undefined;
   models?: string[] | undefined;
   headers?: Record<string, string> | undefined;
+  /** It offers a sign-in. */
+  oauth?: object | undefined;
 }
 
 /** A model server found on this machine. */
@@ -36,6 +38,8 @@ export interface ResolveInput {
   detected?: readonly DetectedServer[] | undefined;
   /** Value of a secret by its variable; undefined when it is not set. */
   secret(name: string): string | undefined;
+  /** Access token of a provider that was signed in to; undefined when none serves. */
+  bearer?(provider: string): string | undefined;
   /** The rehearsal model is on offer. */
   demo: boolean;
   /** Where secrets stand, for the advice. */
@@ -116,8 +120,11 @@ function tryProvider(name: string, wanted: string | undefined, input: ResolveInp
   const facts = kindTable[kind];
   const baseUrl = entry.base_url ?? (providers[name] ? facts.baseUrl : (found?.baseUrl ?? facts.baseUrl));
   if (!baseUrl) return `provider ${name} has no base_url`;
-  const keys = keysOf(entry, facts.keyEnvs, secret);
+  const written = keysOf(entry, facts.keyEnvs, secret);
+  const bearer = written.length === 0 && entry.oauth ? input.bearer?.(name) : undefined;
+  const keys = bearer === undefined ? written : [{ env: `the sign-in of ${name}`, value: bearer }];
   const keyEnvs = entry.key_env ? [entry.key_env] : facts.keyEnvs;
+  if (keys.length === 0 && entry.oauth) return `provider ${name} needs a sign-in: agent auth login ${name}`;
   if (keyEnvs.length > 0 && keys.length === 0) return `provider ${name} needs ${keyEnvs.join(' or ')}, which is not set`;
   const isDetected = found !== undefined && providers[name] === undefined;
   // A default meant for another host is not what this server has loaded.
@@ -127,7 +134,18 @@ function tryProvider(name: string, wanted: string | undefined, input: ResolveInp
   if (!model) return `no model is chosen for provider ${name}: set model.default`;
   const [first] = keys;
   const headers = filledHeaders(entry.headers, secret);
-  return { provider: name, kind, model, baseUrl, apiKey: first?.value, keyEnv: first?.env, keys, headers, detected: isDetected };
+  return {
+    provider: name,
+    kind,
+    model,
+    baseUrl,
+    apiKey: first?.value,
+    keyEnv: first?.env,
+    keys,
+    headers,
+    signedIn: bearer !== undefined,
+    detected: isDetected,
+  };
 }
 
 /** Its key, then its pool; the same key is not counted twice. */

@@ -2,19 +2,20 @@
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
-import { configGet, configSet, modelOptions, reasoningLevels, type ModelRow, type ProviderRow } from '../../ipc/contracts/rpcSettings.ts';
+import { modelSet, sideTasks, type SideTask } from '../../ipc/contracts/rpcModels.ts';
+import {
+  configGet,
+  modelOptions,
+  reasoningLevels,
+  type ModelRow,
+  type ProviderRow,
+  type ReasoningLevel,
+} from '../../ipc/contracts/rpcSettings.ts';
 import type { Link } from '../../ipc/link.ts';
-import { openHome } from '../../state/home.ts';
 import { hasFlag, jsonOption, textOption, type Command, type Input, type Option } from '../command.ts';
-import { dialWorker } from '../connect.ts';
-import { ensureSupervisor } from '../launch.ts';
 import { withProgress } from '../progress.ts';
-import { startInstalled } from '../service/startInstalled.ts';
-import { slotOf } from '../slots.ts';
 import { note, out, print, printJson, table } from '../terminal.ts';
-
-/** Side work that may have a model of its own. */
-export const sideTasks = ['compression', 'title', 'btw', 'web_extract', 'vision', 'delegation'] as const;
+import { withAgent } from '../withAgent.ts';
 
 const forOption: Option = { flags: '--for <task>', summary: 'a side task instead of the main model', choices: sideTasks };
 const reasoningOption: Option = { flags: '--reasoning <level>', summary: `how much it thinks: ${reasoningLevels.join(', ')}` };
@@ -64,20 +65,6 @@ export const command: Command = {
 };
 
 const interactive = ({ json }: Input): boolean => !json && process.stdin.isTTY === true && process.stdout.isTTY === true;
-
-/** Starts the agent worker where no service runs; that one leaves by itself. */
-async function withAgent<T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> {
-  const home = openHome();
-  const slot = slotOf('agent', input.profile);
-  const start = async () => (await startInstalled(home)) ?? (await ensureSupervisor(home, { only: [slot] }));
-  const { link: presence } = await withProgress('starting the agent', start);
-  try {
-    using link = await dialWorker(home, slot);
-    return await use(link);
-  } finally {
-    presence.destroy();
-  }
-}
 
 // --- show ---
 
@@ -197,51 +184,47 @@ async function set(link: Link, input: Input): Promise<number> {
   const task = textOption(input, 'for');
   const provider = textOption(input, 'provider');
   const reasoning = checkedLevel(textOption(input, 'reasoning'));
-  if (task) await setSide(link, { task, provider, model, reasoning });
-  else {
-    const flags = [model, ...(provider ? ['--provider', provider] : []), ...(reasoning ? ['--reasoning', reasoning] : [])];
-    const { warning } = await link.call(configSet, { key: 'model', value: flags.join(' '), scope: 'global' });
-    if (warning && !input.json) note(`agent: ${warning}`);
-  }
+  await choose(link, { task, provider, model, reasoning }, { confirmed: true, quiet: input.json });
   return show(link, input);
 }
 
 /** Errors: MODEL_SWITCH_ERR_BAD_REASONING. */
-function checkedLevel(level: string | undefined): string | undefined {
-  if (level === undefined || (reasoningLevels as readonly string[]).includes(level)) return level;
+function checkedLevel(level: string | undefined): ReasoningLevel | undefined {
+  if (level === undefined || (reasoningLevels as readonly string[]).includes(level)) return level as ReasoningLevel | undefined;
   throw new AgentError('MODEL_SWITCH_ERR_BAD_REASONING', `"${level}" is no reasoning level`, {
     fix: `one of ${reasoningLevels.join(', ')}`,
   });
 }
 
-export interface SideChoice {
-  task: string;
+export interface ModelChoice {
+  /** Undefined = the main model. */
+  task: string | undefined;
   provider?: string | undefined;
-  /** `default` = as the main model. */
+  /** `default` = as configured; of side work: as the main model. */
   model?: string | undefined;
-  reasoning?: string | undefined;
+  reasoning?: ReasoningLevel | undefined;
 }
 
-/** Errors: UNKNOWN_MODEL where its provider cannot serve. */
-export async function setSide(link: Link, { task, provider, model, reasoning }: SideChoice): Promise<void> {
-  const place = task === 'delegation' ? task : `auxiliary.${task}`;
-  const write = (key: string, value: string) => link.call(configSet, { key: `${place}.${key}`, value });
-  if (model === 'default') {
-    await link.call(configSet, { key: place, value: '{}' });
-  } else if (model !== undefined) {
-    const { providers } = await link.call(modelOptions, { include_unconfigured: true });
-    const before = providers.find(({ name }) => model.startsWith(`${name}:`))?.name;
-    const named = provider ?? before;
-    const row = providers.find(({ name }) => name === named);
-    if (named !== undefined && !row?.usable) {
-      throw new AgentError('UNKNOWN_MODEL', `${named} cannot be used: ${row?.problem ?? 'no provider has that name'}`, {
-        fix: 'agent model list --all',
-      });
-    }
-    if (named !== undefined) await write('provider', named);
-    await write('model', before && named === before ? model.slice(before.length + 1) : model);
+/** Whoever wrote the name of an expensive model has confirmed it. Errors: UNKNOWN_MODEL where its provider cannot serve. */
+export async function choose(
+  link: Link,
+  { task, provider, model, reasoning }: ModelChoice,
+  { confirmed, quiet = false }: { confirmed: boolean; quiet?: boolean },
+): Promise<string | null> {
+  const { warning, stale_aux, confirm_message } = await link.call(modelSet, {
+    scope: task === undefined ? 'main' : 'auxiliary',
+    task: task as SideTask | undefined,
+    provider,
+    model,
+    reasoning_effort: reasoning,
+    confirm_expensive_model: confirmed,
+  });
+  if (quiet || confirm_message !== null) return confirm_message;
+  if (warning) note(`agent: ${warning}`);
+  if (stale_aux.length > 0) {
+    note(`agent: side work stays with another provider: ${stale_aux.join(', ')} — agent model set default --for <task> takes it back`);
   }
-  if (reasoning !== undefined) await write('reasoning_effort', reasoning);
+  return null;
 }
 
 // --- pick ---
@@ -254,13 +237,23 @@ async function pick(link: Link): Promise<number> {
     note('Nothing changed.');
     return exitCodes.ok;
   }
-  const { task, provider, model, reasoning } = choice;
-  if (task) await setSide(link, { task, provider, model, reasoning });
-  else {
-    const value = [model, '--provider', provider, ...(reasoning ? ['--reasoning', reasoning] : [])].join(' ');
-    const { warning } = await link.call(configSet, { key: 'model', value, scope: 'global' });
-    if (warning) note(`agent: ${warning}`);
+  const wanted = { ...choice, reasoning: checkedLevel(choice.reasoning) };
+  const asked = await choose(link, wanted, { confirmed: false });
+  if (asked !== null) {
+    if (!(await confirm(asked))) {
+      note('Nothing changed.');
+      return exitCodes.ok;
+    }
+    await choose(link, wanted, { confirmed: true });
   }
   print(shownLines(await shownBy(link)));
   return exitCodes.ok;
+}
+
+async function confirm(question: string): Promise<boolean> {
+  const { createInterface } = await import('node:readline/promises');
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await lines.question(`${question} [y/N] `);
+  lines.close();
+  return /^y/i.test(answer.trim());
 }

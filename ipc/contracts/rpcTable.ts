@@ -3,8 +3,10 @@ import type { Method } from '../method.ts';
 import { sessionMethods } from './rpc.ts';
 import { analyticsMethods } from './rpcAnalytics.ts';
 import { commandMethods } from './rpcCommands.ts';
+import { modelMethods } from './rpcModels.ts';
 import { requestMethods } from './rpcRequests.ts';
 import { moreSessionMethods } from './rpcSessions.ts';
+import { signInMethods } from './rpcSignIn.ts';
 import { settingMethods } from './rpcSettings.ts';
 import { toolMethods } from './rpcTools.ts';
 
@@ -14,6 +16,8 @@ export const rpcMethods: readonly Method[] = [
   ...requestMethods,
   ...commandMethods,
   ...settingMethods,
+  ...modelMethods,
+  ...signInMethods,
   ...toolMethods,
   ...analyticsMethods,
 ];

@@ -42,7 +42,7 @@ async function providerRow({ context, desk }: RowsParts, name: string, refresh: 
     const problem = `nothing answers on port ${kindTable[settings.kind].localPort}`;
     return { name, kind, usable: false, problem, detected: false, models: [], fetched_at: null, error: null };
   }
-  const list = await desk.catalog.list(settings, { refresh });
+  const list = await desk.catalog.list(await renewed(desk, settings, context.signal), { refresh });
   const listed = new Map(list.models.map((model) => [model.id, model]));
   const written = (entry?.models ?? []).filter((id) => !listed.has(id)).map((id): CatalogModel => ({ id }));
   return {
@@ -55,6 +55,13 @@ async function providerRow({ context, desk }: RowsParts, name: string, refresh: 
     fetched_at: list.fetchedAt === null ? null : isoTime(list.fetchedAt),
     error: list.error,
   };
+}
+
+/** With a token that serves now, where there is a sign-in; where it cannot be had the list says why. */
+export async function renewed({ signIns }: ModelDesk, settings: EndpointSettings, signal: AbortSignal): Promise<EndpointSettings> {
+  if (!settings.signedIn) return settings;
+  const apiKey = await signIns.renew(settings.provider, { signal }).catch(() => settings.apiKey);
+  return { ...settings, apiKey };
 }
 
 async function modelRow(settings: EndpointSettings, model: CatalogModel, entry: Parameters<typeof writtenFacts>[0]): Promise<ModelRow> {

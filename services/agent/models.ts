@@ -20,6 +20,7 @@ import { limits } from '../../base/limits.ts';
 import { systemClock } from '../../base/time.ts';
 import type { WorkerContext } from '../worker.ts';
 import { Catalog } from './catalog.ts';
+import { SignIns } from './signIn/signIns.ts';
 import type { Store } from './store.ts';
 
 /** What a session says about its model; null = as configured. */
@@ -55,6 +56,8 @@ export interface ModelDesk {
   turnOver(sessionId: string): void;
   facts: FactsDesk;
   catalog: Catalog;
+  /** Providers that are signed in to instead of having a key. */
+  signIns: SignIns;
   /** What the first turn would wait for: the package of its provider, loaded and run once over nothing (25 ms). */
   prepare(): Promise<void>;
   /** What is wanted soon and by no turn: facts of the model, servers on this machine. */
@@ -70,6 +73,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
   const pool = new CredentialPool();
   const abandoned = new AbandonedRoutes();
   const connections = new Connections();
+  const signIns = new SignIns(context);
   const once = new Map<string, { choice: Omit<ModelChoice, 'id'>; used: boolean }>();
   const catalog = new Catalog({
     file: join(context.home.cache, `models-${context.profile}.json`),
@@ -106,6 +110,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       aliases: { ...config.model_aliases, ...config.model?.aliases },
       detected: detects(context) ? catalog.detected : [],
       secret: (name) => secrets.get(name),
+      bearer: (provider) => signIns.bearer(provider),
       demo: context.demo,
       envFile: context.paths.env,
     };
@@ -133,6 +138,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       connections,
       strategyOf: (provider) => config.credential_pool_strategies?.[provider],
       facts,
+      renew: (provider, options) => signIns.renew(provider, options),
       welcomeHosts,
       onSwitch: (settings, model) => hooks.onSwitch?.(id, settings.provider, model),
     });
@@ -173,6 +179,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
     turnOver: (sessionId) => void (once.get(sessionId)?.used && once.delete(sessionId)),
     facts,
     catalog,
+    signIns,
     async prepare() {
       const resolution = resolve();
       if (resolution.kind === 'endpoint') await warmUp(await loadAdapter(resolution.settings.kind), resolution.settings);

@@ -6,10 +6,12 @@ import { commandMethods } from './methods/commands.ts';
 import { manySessionMethods } from './methods/manySessions.ts';
 import { contextMethods } from './methods/context.ts';
 import { memoryMethods } from './methods/memory.ts';
+import { modelHandlers } from './methods/models.ts';
 import { promptMethods } from './methods/prompts.ts';
 import { requestMethods } from './methods/requests.ts';
 import { sessionMethods } from './methods/sessions.ts';
 import { settingMethods } from './methods/settings.ts';
+import { signInHandlers } from './methods/signIn.ts';
 import { toolMethods } from './methods/tools.ts';
 
 export function rpcHandlers(parts: HostParts): Handler[] {
@@ -18,6 +20,8 @@ export function rpcHandlers(parts: HostParts): Handler[] {
     ...manySessionMethods(parts),
     ...promptMethods(parts),
     ...settingMethods(parts),
+    ...modelHandlers(parts),
+    ...signInHandlers(parts),
     ...contextMethods(parts),
     ...toolMethods(parts),
     ...requestMethods(parts),

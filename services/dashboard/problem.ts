@@ -16,6 +16,10 @@ export interface Problem {
   /** Of the gate's own 401 (contract §9): why, and where to sign in. */
   error?: GateRefusal['error'];
   login_url?: string;
+  /** Where in config.yaml a CONFIG_INVALID is. */
+  at?: { line: number; column: number; key: string };
+  /** What somebody else changed meanwhile, of a CONFIG_CHANGED; null = not known. */
+  changed?: unknown;
 }
 
 const statusOf: Partial<Record<ErrorCode, number>> = {
@@ -38,6 +42,16 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   UNKNOWN_SERVER: 404,
   UNKNOWN_TERMINAL: 404,
   METHOD_NOT_FOUND: 404,
+  UNKNOWN_MODEL: 422,
+  ENV_INVALID: 422,
+  // Reference §1.2: bad config is a 400.
+  CONFIG_INVALID: 400,
+  CONFIG_KEY: 400,
+  CONFIG_CHANGED: 409,
+  NO_PROVIDER: 409,
+  PROVIDER_SIGN_IN: 409,
+  PROVIDER_FAILED: 502,
+  PROVIDER_SIGN_IN_FAILED: 502,
   BUSY: 409,
   SUPERSEDED: 409,
   ACTION_RUNNING: 409,
@@ -52,6 +66,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   TOO_MANY_CONNECTIONS: 429,
   TOO_MANY_TERMINALS: 429,
   QUEUE_FULL: 429,
+  TOO_MANY_REQUESTS: 429,
   DISK_FULL: 507,
 };
 
@@ -91,6 +106,7 @@ export function problemOf(thrown: unknown): Problem {
       ...(thrown instanceof GateRefusal
         ? { error: thrown.error, ...(thrown.loginUrl === null ? {} : { login_url: thrown.loginUrl }) }
         : {}),
+      ...placeOf(thrown),
     };
   }
   // What fastify itself refuses: malformed JSON, a body over the limit, an unknown media type.
@@ -105,6 +121,12 @@ function fieldErrors(thrown: AgentError): Pick<Problem, 'errors'> {
   const { errors } = thrown.facts ?? {};
   if (Array.isArray(errors)) return { errors: errors as Problem['errors'] & object };
   return thrown.field === undefined ? {} : { errors: [{ path: thrown.field, message: thrown.message }] };
+}
+
+function placeOf({ code, facts }: AgentError): Pick<Problem, 'at' | 'changed'> {
+  if (code === 'CONFIG_CHANGED') return { changed: facts?.changed ?? null };
+  const place = code === 'CONFIG_INVALID' ? (facts?.problem as { line: number; column: number; key: string } | undefined) : undefined;
+  return place ? { at: { line: place.line, column: place.column, key: place.key } } : {};
 }
 
 export function problem(code: ErrorCode, status: number, detail: string): Problem {

@@ -128,7 +128,9 @@ function tag(answer: unknown): Tagged {
 }
 
 /** A page that asks again and again is told in a few bytes that nothing has changed. */
-function sendTagged(request: FastifyRequest, reply: FastifyReply, { text, etag }: Tagged): FastifyReply {
+function sendTagged(request: FastifyRequest, reply: FastifyReply, { text, ...made }: Tagged): FastifyReply {
+  // A handler may name the version of what it shows itself.
+  const etag = String(reply.getHeader('ETag') ?? made.etag);
   void reply.header('ETag', etag);
   if (request.headers['if-none-match'] === etag) return reply.status(304).send();
   return reply.header('Content-Type', 'application/json; charset=utf-8').send(text);

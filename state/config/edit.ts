@@ -83,7 +83,12 @@ export async function setConfigValues(path: string, changes: Readonly<Record<str
 /** Answers the value before. */
 function changeIn(document: Document.Parsed, { dotted, value, wanted }: { dotted: string; value: unknown; wanted: KeyPath }): unknown {
   refuseShadowing(document, wanted, dotted);
-  const keys = asWritten(document, wanted, dotted);
+  return setInDocument(document, wanted, value);
+}
+
+/** Sets or, with `undefined`, removes one value in place; answers the old one. Errors: CONFIG_KEY where no value can stand. */
+export function setInDocument(document: Document.Parsed, wanted: KeyPath, value: unknown): unknown {
+  const keys = asWritten(document, wanted, wanted.join('.'));
   const before: unknown = plain(document.getIn(keys));
   if (value !== undefined) setIn(document, keys, value);
   else if (document.hasIn(keys)) document.deleteIn(keys);

@@ -49,7 +49,7 @@ export function loadConfig(home: Home, profile: ProfilePaths = home): LoadedConf
 export function parseConfigText(text: string, path: string): LoadedConfig {
   const counter = new LineCounter();
   const document = parseYaml(text, path, counter);
-  const value = plainValue(document, path);
+  const value = plainOf(document, path);
   const parsed = Config.safeParse(value);
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
   const issue = deepest(parsed.error.issues[0]! as unknown as Issue);
@@ -64,10 +64,10 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
 }
 
 /** The whole file as plain values, unchecked. Errors: CONFIG_INVALID, HOME_UNUSABLE. */
-export const readPlain = (path: string): Record<string, unknown> => plainValue(parseYaml(readText(path), path), path);
+export const readPlain = (path: string): Record<string, unknown> => plainOf(parseYaml(readText(path), path), path);
 
 /** A section with nothing in it is a section that is not there. Errors: CONFIG_INVALID when aliases multiply without end. */
-function plainValue(document: Document.Parsed, path: string): Record<string, unknown> {
+export function plainOf(document: Document.Parsed, path: string): Record<string, unknown> {
   let value: Record<string, unknown>;
   try {
     value = (document.toJS({ maxAliasCount: limits.state.yamlAliasesMax }) ?? {}) as Record<string, unknown>;

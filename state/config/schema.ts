@@ -10,6 +10,43 @@ const Port = z.number().int().min(0).max(65_535);
 const Names = z.array(z.string());
 const PositiveMs = z.number().int().min(1);
 
+/** Plain http only to this machine: tokens travel there. */
+const SafeUrl = z.url({ protocol: /^https?$/ }).refine(isSafeUrl, 'only https, or http on this machine');
+
+/** Signing in at a provider: a public client with PKCE or a device code; the secret of a client that has one stands in `.env`. */
+export const ProviderOauth = z
+  .looseObject({
+    flow: z.enum(['pkce', 'device_code']),
+    /** Where the browser goes (pkce). */
+    authorization_url: SafeUrl.optional(),
+    token_url: SafeUrl,
+    /** Where a device code comes from (device_code). */
+    device_url: SafeUrl.optional(),
+    client_id: z.string().min(1),
+    client_secret_env: z.string().optional(),
+    scopes: z.union([Names, z.string()]).optional(),
+    /** Where the provider sends the browser; by default a loopback address that is open for the sign-in alone. */
+    redirect_uri: z.url().optional(),
+    /** What the provider calls the service the token is for (RFC 8707). */
+    resource: z.string().optional(),
+    name: z.string().optional(),
+    docs_url: z.url({ protocol: /^https?$/ }).optional(),
+  })
+  .refine(({ flow, device_url }) => flow !== 'device_code' || device_url !== undefined, {
+    error: 'device_code needs a device_url',
+    path: ['device_url'],
+  })
+  .refine(({ flow, authorization_url }) => flow !== 'pkce' || authorization_url !== undefined, {
+    error: 'pkce needs an authorization_url',
+    path: ['authorization_url'],
+  });
+export type ProviderOauth = z.infer<typeof ProviderOauth>;
+
+function isSafeUrl(text: string): boolean {
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);
+}
+
 export const ProviderConfig = z.looseObject({
   /** `openai` speaks the responses API, `openai-chat` its older chat API; `openrouter` is an aggregator; the last three are local servers. */
   kind: z
@@ -27,6 +64,7 @@ export const ProviderConfig = z.looseObject({
     .record(z.string(), z.looseObject({ input: z.number().min(0), output: z.number().min(0), cache_read: z.number().min(0).optional() }))
     .optional(),
   headers: z.record(z.string(), z.string()).optional(),
+  oauth: ProviderOauth.optional(),
 });
 export type ProviderConfig = z.infer<typeof ProviderConfig>;
 

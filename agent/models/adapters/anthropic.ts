@@ -4,7 +4,12 @@ import type { Adapter } from '../endpoint.ts';
 
 export const anthropicAdapter: Adapter = {
   languageModel: ({ settings, apiKey, fetch }) =>
-    createAnthropic({ baseURL: settings.baseUrl, apiKey: apiKey ?? '', headers: settings.headers, fetch })(settings.model),
+    createAnthropic({
+      baseURL: settings.baseUrl,
+      headers: settings.headers,
+      fetch,
+      ...(settings.signedIn ? { authToken: apiKey ?? '' } : { apiKey: apiKey ?? '' }),
+    })(settings.model),
   options: () => ({}),
   cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } },
 };

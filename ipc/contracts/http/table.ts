@@ -8,6 +8,10 @@ import * as logs from './logs.ts';
 import * as memory from './memory.ts';
 import * as mcp from './mcp.ts';
 import * as ops from './ops.ts';
+import * as config from './config.ts';
+import * as env from './env.ts';
+import * as models from './models.ts';
+import * as oauth from './oauth.ts';
 import * as pause from './pause.ts';
 import * as platforms from './platforms.ts';
 import * as profiles from './profiles.ts';
@@ -32,6 +36,10 @@ const subjects = [
   tools,
   memory,
   mcp,
+  config,
+  env,
+  models,
+  oauth,
   analytics,
   files,
   ops,

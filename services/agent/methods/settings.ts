@@ -9,7 +9,7 @@ import { clientPing, configGet, configSet, modelOptions, setupRuntimeCheck, setu
 import { handle, type Handler } from '../../../ipc/link.ts';
 import type { ParamsOf, ResultOf } from '../../../ipc/method.ts';
 import { parseKeyPath, parseValue, setConfigValue, type KeyPath } from '../../../state/config/edit.ts';
-import { providerRows } from '../modelRows.ts';
+import { providerRows, renewed } from '../modelRows.ts';
 import {
   announce,
   applyChange,
@@ -55,19 +55,28 @@ export function settingMethods(parts: SessionParts): Handler[] {
 }
 
 async function runtimeCheck(
-  { desk }: SessionParts,
+  { context, desk }: SessionParts,
   { provider, probe }: ParamsOf<typeof setupRuntimeCheck>,
 ): Promise<ResultOf<typeof setupRuntimeCheck>> {
-  const resolution = provider === undefined ? desk.resolve() : desk.resolveAs({ provider });
+  // A host can be asked for its list before any model of it is chosen.
+  const any = probe ? { model: context.config().config.providers?.[provider ?? '']?.models?.[0] ?? 'any' } : {};
+  const resolution = provider === undefined ? desk.resolve() : desk.resolveAs({ provider, ...any });
   const { provider: found, model, warning } = factsOf(resolution);
   if (resolution.kind !== 'endpoint' || (provider !== undefined && found !== provider)) {
+    const because = provider !== undefined && resolution.kind === 'none' ? resolution.because : null;
     const ok = resolution.kind === 'rehearsal' && (provider === undefined || provider === found);
-    return { ok, provider: found, model, source: ok ? 'rehearsal' : null, error: ok ? null : (warning ?? `${provider} cannot be used`) };
+    return {
+      ok,
+      provider: found,
+      model,
+      source: ok ? 'rehearsal' : null,
+      error: ok ? null : (because ?? warning ?? `${provider} cannot be used`),
+    };
   }
   const { settings } = resolution;
-  const error = probe ? (await desk.catalog.list(settings, { refresh: true })).error : null;
+  const error = probe ? (await desk.catalog.list(await renewed(desk, settings, context.signal), { refresh: true })).error : null;
   const source = settings.detected ? 'found on this machine' : (settings.keyEnv ?? settings.baseUrl);
-  return { ok: error === null, provider: found, model, source, error };
+  return { ok: error === null, provider: found, model: model === 'any' ? null : model, source, error };
 }
 
 async function options(parts: SessionParts, params: ParamsOf<typeof modelOptions>): Promise<ResultOf<typeof modelOptions>> {

@@ -9,6 +9,10 @@ import { memoryRoutes } from './memory.ts';
 import { mcpRoutes } from './mcp.ts';
 import { fileRoutes } from './files.ts';
 import { opsRoutes } from './ops.ts';
+import { configRoutes } from './config.ts';
+import { envRoutes } from './env.ts';
+import { modelRoutes } from './models.ts';
+import { oauthRoutes } from './oauth.ts';
 import { pauseRoutes } from './pause.ts';
 import { platformRoutes } from './platforms.ts';
 import { profileRoutes } from './profiles.ts';
@@ -38,5 +42,9 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...analyticsRoutes(dashboard),
     ...fileRoutes(dashboard),
     ...opsRoutes(dashboard),
+    ...configRoutes(dashboard),
+    ...envRoutes(dashboard),
+    ...modelRoutes(dashboard),
+    ...oauthRoutes(dashboard),
   ];
 }

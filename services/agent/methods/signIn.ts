@@ -1,0 +1,21 @@
+/** Methods of the gateway RPC about sign-ins at model providers. */
+import { signInCancel, signInPoll, signInProviders, signInStart, signInSubmit, signOut } from '../../../ipc/contracts/rpcSignIn.ts';
+import { handle, type Handler } from '../../../ipc/link.ts';
+import type { SessionParts } from '../sessions.ts';
+
+export function signInHandlers({ desk: { signIns } }: Pick<SessionParts, 'desk'>): Handler[] {
+  return [
+    handle(signInProviders, () => ({ providers: signIns.providers() })),
+    handle(signInStart, ({ provider }) => signIns.start(provider)),
+    handle(signInSubmit, ({ session_id, code }) => signIns.submit(session_id, code)),
+    handle(signInPoll, ({ session_id }) => signIns.poll(session_id)),
+    handle(signInCancel, ({ session_id }) => {
+      signIns.cancel(session_id);
+      return { ok: true as const };
+    }),
+    handle(signOut, async ({ provider }) => {
+      await signIns.signOut(provider);
+      return { ok: true as const, provider };
+    }),
+  ];
+}

@@ -1,0 +1,160 @@
+/**
+ * Changing many values of config.yaml at once, for the dashboard: a patch of values or a whole text, never over what
+ * somebody else wrote meanwhile, never with a mask in place of a secret. Says what changed and when it counts.
+ */
+import { isMap, type Document } from 'yaml';
+import { AgentError } from '../../base/errors.ts';
+import { digest } from '../../base/ids.ts';
+import { limits } from '../../base/limits.ts';
+import { writeFileAtomic } from '../atomicFile.ts';
+import { withFileLock } from '../lock.ts';
+import { classOf } from './classes.ts';
+import { differences, dottedKey, mergePatch, type Difference } from './diff.ts';
+import { setInDocument, type KeyPath } from './edit.ts';
+import { parseConfigText, parseYaml, plainOf, readText } from './load.ts';
+import { unhide, unhideText, type Masks } from './mask.ts';
+import type { Config } from './schema.ts';
+
+export interface ChangeRules {
+  masks: Masks;
+  /** The version the change was made from; undefined = whatever is there. */
+  expected?: string | undefined;
+  /** Throws when the change must not be made. */
+  check?(before: Config, after: Config): void;
+}
+
+export interface ConfigChange {
+  key: string;
+  applies: 'live' | 'slot' | 'supervisor';
+  /** Restarted by the running service because of it. */
+  slots: readonly string[];
+}
+
+export interface Changed {
+  version: string;
+  changed: ConfigChange[];
+  /** Slots that a running service restarts by itself. */
+  restarts: string[];
+  /** Keys that count only once the service is started again (agent down, agent up). */
+  restart_required: string[];
+  /** Keys that this version does not know; kept. */
+  unknown: string[];
+}
+
+export const versionOf = (text: string): string => digest(text, 20);
+
+/**
+ * Merges a patch (null removes), or with `whole` takes the values as all that is to be there. Comments stay.
+ * Errors: CONFIG_CHANGED, CONFIG_KEY, CONFIG_INVALID, DISK_FULL, LOCK_HELD, and what `check` throws.
+ */
+export async function changeConfig(
+  path: string,
+  { values, whole = false }: { values: Record<string, unknown>; whole?: boolean },
+  rules: ChangeRules,
+): Promise<Changed> {
+  return withFileLock(path, () => {
+    const text = readText(path);
+    refuseStale(text, rules.expected);
+    const document = parseYaml(text, path);
+    const before = plainOf(document, path);
+    const given = unhide(values, before) as Record<string, unknown>;
+    const after = whole ? withoutNulls(given) : mergePatch(before, given);
+    const changes = differences(before, after);
+    for (const change of changes) apply(document, change);
+    return write(path, { before: text, after: changes.length === 0 ? text : document.toString({ lineWidth: 0 }) }, rules);
+  });
+}
+
+/** Replaces the whole text. A file that is broken now may be replaced. Errors: as `changeConfig`. */
+export async function changeConfigText(path: string, edited: string, rules: ChangeRules): Promise<Changed> {
+  if (Buffer.byteLength(edited) > limits.state.configMaxBytes) {
+    throw new AgentError('CONFIG_INVALID', `the text is larger than ${limits.state.configMaxBytes} bytes`, {
+      fix: 'nobody writes so much by hand: look for what was pasted twice',
+    });
+  }
+  return withFileLock(path, () => {
+    const before = readText(path);
+    refuseStale(before, rules.expected);
+    return write(path, { before, after: unhideText(edited, before, rules.masks, path) }, rules);
+  });
+}
+
+function write(path: string, { before, after }: { before: string; after: string }, { check, masks }: ChangeRules): Changed {
+  const loaded = parseConfigText(after, path);
+  const good = usable(before, path);
+  const old = good ?? {};
+  check?.(old, loaded.config);
+  const found = differences(old, loaded.config);
+  const standing = good && textsOf(good);
+  for (const change of found) refuseSecrets(change.after, change.path, { masks, standing });
+  const changed = found.map(({ path: key }) => describe(key));
+  if (after !== before) writeFileAtomic(path, after);
+  return {
+    version: versionOf(after),
+    changed,
+    restarts: [...new Set(changed.flatMap(({ slots }) => slots))],
+    restart_required: changed.filter(({ applies }) => applies === 'supervisor').map(({ key }) => key),
+    unknown: loaded.unknown,
+  };
+}
+
+/** Interface spec, Authentication 10. One that stands in the file already may stay there. */
+function refuseSecrets(value: unknown, path: KeyPath, known: { masks: Masks; standing: ReadonlySet<string> | undefined }): void {
+  const { masks, standing } = known;
+  if (typeof value === 'object' && value !== null) {
+    for (const [name, inner] of Object.entries(value)) {
+      refuseSecrets(inner, [...path, Array.isArray(value) ? Number(name) : name], known);
+    }
+    return;
+  }
+  // What a broken file held is not known: then it may be what stood there.
+  if (!masks.isOutOfPlace(path, value) || !standing || standing.has(value)) return;
+  const variable = path.map(String).join('_').replace(/\W/g, '_').toUpperCase();
+  throw new AgentError('CONFIG_KEY', `${dottedKey(path)} looks like a secret, and config.yaml is no place for one`, {
+    fix: `set ${variable} under Models, Keys (or: agent env set ${variable}) and write "\${${variable}}" here, or name the variable in key_env`,
+  });
+}
+
+function textsOf(value: unknown, texts = new Set<string>()): Set<string> {
+  if (typeof value === 'string') texts.add(value);
+  else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) textsOf(inner, texts);
+  return texts;
+}
+
+function describe(path: KeyPath): ConfigChange {
+  const change = classOf(path);
+  return { key: dottedKey(path), applies: change.kind, slots: change.kind === 'slot' ? change.slots : [] };
+}
+
+/** What a file means that may be broken: then all of the new one is a change. */
+function usable(text: string, path: string): Config | undefined {
+  try {
+    return parseConfigText(text, path).config;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuseStale(text: string, expected: string | undefined): void {
+  const version = versionOf(text);
+  if (expected === undefined || expected === version) return;
+  throw new AgentError('CONFIG_CHANGED', 'config.yaml was changed by somebody else meanwhile; nothing was written', {
+    fix: 'read it again, then save once more',
+    facts: { expected, version },
+  });
+}
+
+function apply(document: Document.Parsed, { path, after }: Difference): void {
+  setInDocument(document, path, after);
+  if (after !== undefined) return;
+  // A section that has lost its last key goes with it.
+  for (let depth = path.length - 1; depth > 0; depth--) {
+    const parent: unknown = document.getIn(path.slice(0, depth), true);
+    if (!isMap(parent) || parent.items.length > 0) return;
+    document.deleteIn(path.slice(0, depth));
+  }
+}
+
+function withoutNulls(value: unknown): unknown {
+  return mergePatch({}, value);
+}
