@@ -76,14 +76,13 @@ export function Calendar({ onOpen }: { onOpen: (jobId: string) => void }) {
 
 function Week({ days, runs, onOpen }: { days: readonly Date[]; runs: readonly CalendarRun[]; onOpen: (jobId: string) => void }) {
   const byDay = Map.groupBy(runs, ({ at }) => new Date(at).toDateString());
-  const today = new Date().toDateString();
   return (
     <>
       {runs.length === 0 && <p className="text-sm text-soft">No run falls into this week.</p>}
       <ol className="grid gap-3 lg:grid-cols-7 lg:gap-0 lg:overflow-hidden lg:rounded-xl lg:border lg:border-line lg:bg-surface">
         {days.map((day) => {
           const found = byDay.get(day.toDateString()) ?? [];
-          const isToday = day.toDateString() === today;
+          const isToday = isNow(day);
           return (
             <li
               key={day.toDateString()}
@@ -122,6 +121,8 @@ function Week({ days, runs, onOpen }: { days: readonly Date[]; runs: readonly Ca
 }
 
 const Ahead = ({ at }: { at: string }) => `, next ${ahead(at)}`;
+
+const isNow = (day: Date): boolean => day.toDateString() === new Date().toDateString();
 
 /** From today on: what is over is history. */
 function daysOfWeek(weeks: number): Date[] {
