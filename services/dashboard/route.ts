@@ -1,6 +1,6 @@
 /** Joins the contract of a route (ipc/contracts/http) to its handler, and puts it on the server: checks, profile scope, ETag. */
 import multipart from '@fastify/multipart';
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AgentError } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
@@ -44,7 +44,9 @@ export function on<K extends string, P, Q, B, R, QI, BI>(
   run: (input: RouteInput<P, Q, B>) => (R extends null ? unknown : R | FastifyReply) | Promise<R extends null ? unknown : R | FastifyReply>,
   cache?: RouteCache,
 ): HttpHandler {
-  return { route: route as unknown as HttpRoute, run: run as HttpHandler['run'], cache };
+  // Erased: the check of a request brings exactly the types that this handler was written for.
+  const handler: { route: unknown; run: unknown; cache: RouteCache | undefined } = { route, run, cache };
+  return handler as HttpHandler;
 }
 
 export interface Profiles {
@@ -70,7 +72,7 @@ export function addRoutes(app: FastifyInstance, handlers: readonly HttpHandler[]
 function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, profiles: Profiles): void {
   const kept = cache && keepTexts(cache);
   app.route({
-    method: route.method as HTTPMethods,
+    method: route.method,
     url: route.path,
     bodyLimit: route.bodyMaxBytes,
     config: { access: route.access, upload: route.upload },

@@ -37,7 +37,7 @@ function form(parts: { path: string; overwrite?: string; name: string; content: 
 } {
   const boundary = 'edge-of-the-test';
   const field = (name: string, value: string) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-  const file = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${parts.name}"\r\nContent-Type: text/html\r\n\r\n${parts.content}\r\n`;
+  const file = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${parts.name}"\r\nContent-Type: text/html\r\n\r\n${String(parts.content)}\r\n`;
   const body = `${field('path', parts.path)}${parts.overwrite ? field('overwrite', parts.overwrite) : ''}${file}--${boundary}--\r\n`;
   return { headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` }, body };
 }

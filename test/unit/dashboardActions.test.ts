@@ -35,7 +35,7 @@ function setUp(): { actions: Actions; home: ReturnType<typeof openHome> } & Asyn
   writeFileSync(join(dir, 'bin', 'main.ts'), ENTRY);
   const home = openHome(dir);
   const redact = createRedactor();
-  const log = createLogger({ sink: { write: () => {}, close: () => {} } as never, component: 'test', level: 'info', redact });
+  const log = createLogger({ sink: { write: () => {}, close: () => {} }, component: 'test', level: 'info', redact });
   const release = { version: '0', code: 'test', root: dir, built: false, codeRoot: dir };
   const actions = createActions({ home, log, redact, release });
   return {

@@ -28,7 +28,7 @@ export function AnalyticsPlace() {
   const [days, setDays] = useState<number>(30);
   const { data, error, refetch } = useQuery({
     queryKey: ['usage', days, profile],
-    queryFn: ({ signal }) => request('GET /api/analytics/usage', { query: { days, profile } as never, signal }),
+    queryFn: ({ signal }) => request('GET /api/analytics/usage', { query: { days, profile }, signal }),
     placeholderData: (before) => before,
   });
   return (

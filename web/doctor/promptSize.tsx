@@ -13,7 +13,7 @@ export function PromptSize({ profile }: { profile: string | undefined }) {
   const [platform, setPlatform] = useState('cli');
   const { data, error, refetch } = useQuery({
     queryKey: ['promptSize', platform, profile],
-    queryFn: ({ signal }) => request('GET /api/ops/prompt-size', { query: { platform, profile } as never, signal }),
+    queryFn: ({ signal }) => request('GET /api/ops/prompt-size', { query: { platform, profile }, signal }),
     placeholderData: (before) => before,
   });
   return (

@@ -17,7 +17,7 @@ import { saveFile } from './saveFile.ts';
 import { Uploads, useUploads } from './uploadList.tsx';
 
 export function FilesPlace() {
-  const { path = '', hidden = false } = useSearch({ strict: false }) as { path?: string; hidden?: boolean };
+  const { path = '', hidden = false } = useSearch({ strict: false, select: (search: { profile?: string; path?: string; hidden?: boolean }) => search });
   const navigate = useNavigate();
   const go = (search: { path?: string; hidden?: boolean }) =>
     void navigate({ to: '/files', search: ((before: object) => ({ ...before, ...search })) as never });

@@ -41,7 +41,7 @@ export function Preview({ row, onClose }: { row: FileRow | null; onClose: () => 
 function Content({ row }: { row: FileRow }) {
   const { data, error } = useQuery({
     queryKey: ['file', row.path, row.mtime],
-    queryFn: ({ signal }) => request('GET /api/files/read', { query: { path: row.path } as never, signal }),
+    queryFn: ({ signal }) => request('GET /api/files/read', { query: { path: row.path }, signal }),
     gcTime: 0,
   });
   if (error) return <Problem thrown={error} />;

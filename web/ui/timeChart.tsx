@@ -78,16 +78,17 @@ function options(
     scales: { x: { time: true }, ...Object.fromEntries(series.map((_, n) => [scaleOf(n), { range: fromZero }])) },
     axes: [
       { stroke: colour('soft'), grid: { show: false }, ticks: grid, values: clockValues },
-      ...series.map(({ format }, n) => ({
+      ...series.map(({ format }, n): uPlot.Axis => ({
         scale: scaleOf(n),
-        side: n === 0 ? 3 : 1,
+        // uPlot's own words for left and right, whose names exist for the compiler alone.
+        side: (n === 0 ? 3 : 1) satisfies number as uPlot.Axis.Side,
         stroke: colour('soft'),
         grid: n === 0 ? grid : { show: false },
         ticks: { show: false },
         size: 64,
         values: (_: uPlot, values: number[]) => values.map(format),
       })),
-    ] as uPlot.Axis[],
+    ],
     series: [
       {},
       ...series.map(({ label, colour: name, bars }, n) => ({
