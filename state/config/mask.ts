@@ -2,7 +2,7 @@
  * Secrets that stand in config.yaml although they belong into .env: what leaves the machine's files carries a mask
  * in their place, and a mask that comes back means "as it was". Names, shapes and the values of .env tell them.
  */
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { AgentError } from '../../base/errors.ts';
 import { createRedactor, MARK, SECRET_NAME } from '../../base/redact.ts';
 import { looksSecret } from '../env.ts';
@@ -119,7 +119,7 @@ function scalarsOf(text: string): ScalarPlace[] {
     else if (isScalar(node) && node.range) places.push({ path, value: node.value, start: node.range[0], end: node.range[1] });
   };
   try {
-    walk(parseDocument(text, { prettyErrors: false, logLevel: 'silent' }).contents as Node | null, []);
+    walk(parseDocument(text, { prettyErrors: false, logLevel: 'silent' }).contents, []);
   } catch {
     return [];
   }

@@ -35,7 +35,7 @@ export function textOf(value: unknown, type: ConfigFieldView['type']): string {
     return Object.entries(value)
       .map(([name, text]) => `${name}: ${String(text)}`)
       .join('\n');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 /** What is in the box as a value; empty = the default. Errors: a sentence, as text. */

@@ -29,7 +29,7 @@ async function info({ context, desk }: SessionParts): Promise<ResultOf<typeof mo
   const facts = settings && (await desk.facts.load(settings));
   const written = settings && writtenFacts(config.providers?.[settings.provider], settings.model).contextWindow;
   const listed = settings && desk.catalog.known(settings).models.find(({ id }) => id === settings.model)?.contextWindow;
-  const table = settings && (await tableFacts(settings.kind, settings.model).catch(() => ({}) as { contextWindow?: number | null }));
+  const table = settings && (await tableFacts(settings.kind, settings.model).catch(() => undefined));
   const levels = settings ? [...levelsOf(settings.kind, settings.model)] : [];
   const { asked, wire } = desk.effort();
   return {
