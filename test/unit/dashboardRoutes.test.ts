@@ -21,7 +21,7 @@ t.test('a path names each of its parameters once, and its schema knows them', (t
   for (const { key, path, params } of httpRoutes) {
     const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
     const given = Object.fromEntries(names.map((name) => [name, 'x']));
-    t.same(Object.keys((params?.safeParse(given).data ?? {})).toSorted(), names.toSorted(), key);
+    t.same(Object.keys(params?.safeParse(given).data ?? {}).toSorted(), names.toSorted(), key);
   }
   t.end();
 });

@@ -17,7 +17,10 @@ import { saveFile } from './saveFile.ts';
 import { Uploads, useUploads } from './uploadList.tsx';
 
 export function FilesPlace() {
-  const { path = '', hidden = false } = useSearch({ strict: false, select: (search: { profile?: string; path?: string; hidden?: boolean }) => search });
+  const { path = '', hidden = false } = useSearch({
+    strict: false,
+    select: (search: { profile?: string; path?: string; hidden?: boolean }) => search,
+  });
   const navigate = useNavigate();
   const go = (search: { path?: string; hidden?: boolean }) =>
     void navigate({ to: '/files', search: ((before: object) => ({ ...before, ...search })) as never });

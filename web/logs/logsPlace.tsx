@@ -21,7 +21,11 @@ interface LogSearch {
 
 export function LogsPlace() {
   const profile = useProfile();
-  const { file = 'agent', level = 'info', component = '' } = useSearch({ strict: false, select: (search: { profile?: string } & LogSearch): LogSearch => search });
+  const {
+    file = 'agent',
+    level = 'info',
+    component = '',
+  } = useSearch({ strict: false, select: (search: { profile?: string } & LogSearch): LogSearch => search });
   const navigate = useNavigate();
   const choose = (choice: LogSearch) =>
     void navigate({ to: '/logs', search: ((before: object) => ({ ...before, ...choice })) as never, replace: true });

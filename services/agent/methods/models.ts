@@ -1,6 +1,6 @@
 /** Methods of the gateway RPC about the models of a profile: what answers and what it can, side tasks, a pick for good. */
 import { kindOf } from '../../../agent/models/kinds.ts';
-import { guessVision, tableFacts, writtenFacts, type ModelFacts } from '../../../agent/models/facts.ts';
+import { guessVision, tableFacts, writtenFacts } from '../../../agent/models/facts.ts';
 import { levelsOf } from '../../../agent/models/reasoning.ts';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
@@ -29,7 +29,7 @@ async function info({ context, desk }: SessionParts): Promise<ResultOf<typeof mo
   const facts = settings && (await desk.facts.load(settings));
   const written = settings && writtenFacts(config.providers?.[settings.provider], settings.model).contextWindow;
   const listed = settings && desk.catalog.known(settings).models.find(({ id }) => id === settings.model)?.contextWindow;
-  const table: Partial<ModelFacts> | undefined = settings && (await tableFacts(settings.kind, settings.model).catch(() => ({})));
+  const table = settings && (await tableFacts(settings.kind, settings.model).catch(() => undefined));
   const levels = settings ? [...levelsOf(settings.kind, settings.model)] : [];
   const { asked, wire } = desk.effort();
   return {
