@@ -64,8 +64,8 @@ t.test('the overview, the version, and help as a word', async (t) => {
 
 t.test('an unknown word is a usage error with the nearest and the valid set', async (t) => {
   const cases: { args: string[]; message: string; fix: RegExp }[] = [
-    { args: ['statsu'], message: 'unknown command "statsu"', fix: /did you mean status\? commands: up, down/ },
-    { args: ['cron', 'lst'], message: 'unknown cron command "lst"', fix: /did you mean list\? .*create, list/ },
+    { args: ['statsu'], message: 'unknown command "statsu"', fix: /did you mean status\? commands: up, dashboard, down/ },
+    { args: ['cron', 'lst'], message: 'unknown cron command "lst"', fix: /did you mean list\? .*create, .*list/ },
     { args: ['status', '--jsno'], message: 'unknown option "--jsno" of agent status', fix: /did you mean --json\?/ },
     { args: ['logs', '--levl', 'info'], message: 'unknown option "--levl" of agent logs', fix: /did you mean --level\?/ },
     { args: ['logs', 'gatway'], message: 'unknown log "gatway"', fix: /did you mean gateway\? logs: agent, .*gui.*desktop, errors/ },
@@ -78,7 +78,7 @@ t.test('an unknown word is a usage error with the nearest and the valid set', as
     { args: ['config', 'set', 'modle.default', 'x'], message: 'unknown key "modle"', fix: /did you mean model\? keys: / },
     { args: ['config', 'get', 'model.defualt'], message: 'unknown key "model.defualt"', fix: /did you mean model\.default\?/ },
     { args: ['completion', 'bsh'], message: 'unknown shell "bsh"', fix: /did you mean bash\?/ },
-    { args: ['cron'], message: 'agent cron needs a command', fix: /one of create, list/ },
+    { args: ['cron'], message: 'agent cron needs a command', fix: /one of create, .*list/ },
     { args: ['start'], message: "agent start: missing required argument 'slot'", fix: /agent start --help/ },
     {
       args: ['status', 'extra'],

@@ -50,7 +50,7 @@ t.test('a platform is set up by command: settings into config.yaml, a secret fro
     readFileSync(home.config, 'utf8'),
     /^# mine\n[\s\S]*host: irc\.example\.org\n[\s\S]*- "#b"[\s\S]*tls: true\n[\s\S]*enabled: true/,
   );
-  t.match(readFileSync(home.env, 'utf8'), /^IRC_PASSWORD='secret-of-the-irc-server'$/m);
+  t.match(readFileSync(home.env, 'utf8'), /^IRC_PASSWORD=secret-of-the-irc-server$/m);
   t.match(errorOf(await agent(['gateway', 'setup', 'irc', '--set', 'nobody=1', '--json'])), { code: 'USAGE' });
   t.match(errorOf(await agent(['gateway', 'setup', 'irc', '--secret', 'PATH', '--json'], 'x')), { code: 'USAGE' });
   t.match(errorOf(await agent(['gateway', 'test', 'irc', '--json'])), { code: 'PLATFORM_DOWN', fix: 'agent gateway start' });

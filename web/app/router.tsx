@@ -3,6 +3,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, r
 import { lazy, Suspense } from 'react';
 import { NewChat } from '../chat/newChat.tsx';
 import { PlaceHeader } from './header.tsx';
+import { PlaceError } from './placeError.tsx';
 import { Shell } from './shell.tsx';
 
 interface Search {
@@ -86,6 +87,7 @@ export const router = createRouter({
     doctor,
   ]),
   defaultPreload: 'intent',
+  defaultErrorComponent: PlaceError,
   // Each place scrolls inside itself.
   scrollRestoration: false,
 });

@@ -30,7 +30,7 @@ export function Toasts() {
     <div
       role="status"
       aria-live="polite"
-      className="pointer-events-none fixed inset-x-0 bottom-4 z-50 grid justify-items-center gap-2 px-4"
+      className="pointer-events-none fixed inset-x-0 top-16 z-50 grid justify-items-center gap-2 px-4 sm:justify-items-end"
     >
       {useObservable(toasts).map((one) => (
         <ToastBox key={one.id} toast={one} />
