@@ -86,6 +86,9 @@ export async function savePlatform(paths: ProfilePaths, id: string, shape: Platf
     if (value !== null && !fits[kind](value))
       throw new AgentError('BAD_REQUEST', `platforms.${id}.${key}: ${wants[kind]}`, { field: `settings.${key}` });
   }
+  // A line break in a password would be a command of its own in a protocol of lines.
+  for (const [key, value] of Object.entries(env))
+    if (!fits.text(value)) throw new AgentError('BAD_REQUEST', `${key}: ${wants.text}`, { field: `env.${key}` });
   const keys = Object.entries(settings).map(([key, value]) => [`platforms.${id}.${key}`, value ?? undefined] as const);
   const all = [...keys, ...(change.enabled === undefined ? [] : [[`platforms.${id}.enabled`, change.enabled] as const])];
   // Settings first: they are checked as a whole, and refused before a secret is written.

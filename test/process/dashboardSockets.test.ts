@@ -263,7 +263,7 @@ t.test('unknown paths, profiles and sizes are refused before the handshake', asy
   t.equal(await refused(dashboard.socket('/api/nothing')), 404);
   t.equal(await refused(dashboard.socket('/api/pty?profile=nobody')), 404);
   t.equal(await refused(dashboard.socket('/api/pty?cols=1')), 422);
-  t.equal(await refused(dashboard.socket('/api/logs/follow?file=passwd')), 422);
+  t.equal(await refused(dashboard.socket('/api/logs/follow?file=passwd')), 404);
 });
 
 t.test('junk at the door is turned away and ends nothing', async (t) => {

@@ -8,6 +8,8 @@ import type { HttpRoute } from '../../ipc/httpRoute.ts';
 import { testHome } from '../harness/home.ts';
 import { startService } from '../harness/service.ts';
 
+t.setTimeout(110_000);
+
 const TOKEN = 'token-of-the-contract-test';
 
 using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
@@ -73,6 +75,7 @@ await t.test('what a GET answers is what its contract says', async (t) => {
   t.ok(answered >= 5, `${answered} routes have answered`);
 });
 
+const TOO_LARGE = 'more than a body may be';
 const junk = [
   { name: 'no JSON', body: '{"a":' },
   { name: 'a list', body: '[1,2,3]' },
@@ -81,17 +84,20 @@ const junk = [
   { name: 'fields that nobody knows', body: '{"__proto__":{"x":1},"no_such_field":true,"profile":7}' },
   { name: 'another type', body: '<a/>', type: 'application/xml' },
   { name: 'a form', body: 'a=1&b=2', type: 'application/x-www-form-urlencoded' },
-  { name: 'more than a body may be', body: `{"a":"${'x'.repeat(40 * 1024 * 1024)}"}` },
+  { name: TOO_LARGE, body: '' },
 ];
 
 await t.test('a body that is not what the contract says is refused in words, and nothing fails', { timeout: 100_000 }, async (t) => {
   for (const route of httpRoutes.filter(({ body, access }) => body && access === 'signedIn')) {
     for (const { name, body, type } of junk) {
+      // Half a gigabyte is the business of the test of uploads.
+      if (name === TOO_LARGE && route.upload) continue;
       // An optional body may be left empty.
       if (name === 'nothing' && route.body!.safeParse({}).success) continue;
-      const said = await call(route, { body, ...(type ? { type } : {}) }).catch((thrown: unknown) => thrown as Error);
+      const sent = name === TOO_LARGE ? `{"a":"${'x'.repeat(route.bodyMaxBytes)}"}` : body;
+      const said = await call(route, { body: sent, ...(type ? { type } : {}) }).catch((thrown: unknown) => thrown as Error);
       // The server may hang up on what is too large while it is still being sent.
-      if (said instanceof Error) t.equal(name, 'more than a body may be', `${route.key} ${name}: ${said.message}`);
+      if (said instanceof Error) t.equal(name, TOO_LARGE, `${route.key} ${name}: ${said.message}`);
       else
         t.ok(
           said.status >= 400 && said.status < 500 && isProblem(said),

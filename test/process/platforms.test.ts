@@ -56,7 +56,7 @@ t.test('a platform goes from not set up to connected, each word on the way is tr
   const { platform } = await save({ env: { IRC_PASSWORD: 'secret-of-the-irc-server' } });
   t.match(platform, { state: 'pending_restart' }, 'the gateway runs with the old secret');
   t.match(platform.env_vars[0], { key: 'IRC_PASSWORD', is_set: true, redacted_value: '••••rver' });
-  t.match(readFileSync(home.env, 'utf8'), /IRC_PASSWORD='secret-of-the-irc-server'/);
+  t.match(readFileSync(home.env, 'utf8'), /IRC_PASSWORD=secret-of-the-irc-server/);
   t.notMatch(readFileSync(home.config, 'utf8'), /secret-of/, 'secrets do not go to config.yaml');
   t.match(
     await call('POST', '/api/messaging/platforms/irc/test', {}),
