@@ -133,6 +133,7 @@ export const fieldWords: Readonly<Record<string, FieldWords>> = {
   'display.tool_progress': at('display', 'How much of tools is shown.'),
   'dashboard.host': at('dashboard', 'Where the dashboard listens; beyond loopback only with a sign-in.', limits.dashboard.host),
   'dashboard.port': at('dashboard', 'Its TCP port.', limits.dashboard.port),
+  'dashboard.files_root': at('dashboard', 'Folder that the page may browse; nothing outside of it is served.', undefined, 'Root of Files'),
   'dashboard.public_url': at('dashboard', 'Scheme and host that people type, when a proxy stands in front.', undefined, 'Public address'),
   'dashboard.trusted_proxies': at('dashboard', 'Addresses or networks whose X-Forwarded headers count.', undefined, 'Trusted proxies'),
   'dashboard.basic_auth.username': at(

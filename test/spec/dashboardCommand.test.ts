@@ -132,7 +132,7 @@ t.test('cli.2 dashboard register: the portal gives a client id, which goes to .e
   t.equal(registered.code, 0, registered.stderr);
   const { client_id: id, ...rest } = JSON.parse(registered.stdout) as { client_id: string };
   t.match(rest, { portal: portal.issuer, callback: 'https://agent.example.org/auth/callback', restarted: false });
-  t.match(readFileSync(home.env, 'utf8'), `AGENT_DASHBOARD_OAUTH_CLIENT_ID='${id}'`);
+  t.match(readFileSync(home.env, 'utf8'), `AGENT_DASHBOARD_OAUTH_CLIENT_ID=${id}`);
   const client = await portal.provider.Client.find(id);
   t.match(client, {
     clientName: 'Home server',

@@ -78,6 +78,12 @@ const needed: Record<string, object> = {
   'skills.toggle': { name: 'nobody', enabled: false },
   'skills.save': { name: 'nobody', content: 'x' },
   'memory.reset': { target: 'user' },
+  'model.set': { scope: 'main', provider: 'nobody', model: 'nothing' },
+  'oauth.start': { provider: 'nobody' },
+  'oauth.submit': { code: 'x' },
+  'oauth.poll': {},
+  'oauth.cancel': {},
+  'oauth.logout': { provider: 'nobody' },
   'memory.review': { decision: 'reject', all: true },
   'process.stop': { process_id: 'nobody' },
 };
@@ -87,6 +93,10 @@ const refused: Record<string, string> = {
   'skills.toggle': 'NOT_FOUND',
   'skills.save': 'NOT_FOUND',
   'process.stop': 'UNKNOWN_PROCESS',
+  'model.set': 'UNKNOWN_MODEL',
+  'oauth.start': 'NOT_FOUND',
+  'oauth.submit': 'NOT_FOUND',
+  'oauth.poll': 'NOT_FOUND',
 };
 
 const requiredOf = (schema: z.ZodType): string[] => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).required ?? [];
