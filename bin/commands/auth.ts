@@ -64,12 +64,12 @@ async function login(link: Link, input: Input): Promise<number> {
   const leave = () => leaving.abort(new AgentError('CANCELLED', `signing in at ${id} was given up`, { fix: `agent auth login ${id}` }));
   process.once('SIGINT', leave);
   const lines = started.flow === 'pkce' && process.stdin.isTTY ? createInterface({ input: process.stdin }) : undefined;
-  lines?.on('line', (line) => void submit(link, started.session_id, line));
+  lines?.on('line', (line) => void submit(link, started.flow_id, line));
   lines?.on('SIGINT', leave);
   try {
     await untilDone(link, started, leaving.signal);
   } catch (thrown) {
-    await link.call(signInCancel, { session_id: started.session_id }).catch(() => {});
+    await link.call(signInCancel, { flow_id: started.flow_id }).catch(() => {});
     throw thrown;
   } finally {
     lines?.close();
@@ -91,19 +91,19 @@ function show(started: SignInStarted, id: string): void {
   note('Waiting… When the browser runs on another machine and ends at an address that does not open, paste that address here.');
 }
 
-async function submit(link: Link, session_id: string, line: string): Promise<void> {
+async function submit(link: Link, flow_id: string, line: string): Promise<void> {
   const code = line.trim();
   if (code === '') return;
-  const { ok, message } = await link.call(signInSubmit, { session_id, code });
+  const { ok, message } = await link.call(signInSubmit, { flow_id, code });
   if (!ok && message) note(`agent: ${message}`);
 }
 
-async function untilDone(link: Link, { session_id, expires_in }: SignInStarted, signal: AbortSignal): Promise<void> {
+async function untilDone(link: Link, { flow_id, expires_in }: SignInStarted, signal: AbortSignal): Promise<void> {
   const deadlineMs = Date.now() + (expires_in + 60) * 1_000;
   let said: string | null = null;
   while (Date.now() < deadlineMs) {
     await sleep(POLL_MS, signal);
-    const { status: now, error_message } = await link.call(signInPoll, { session_id });
+    const { status: now, error_message } = await link.call(signInPoll, { flow_id });
     if (now === 'approved') return;
     if (now !== 'pending') {
       throw new AgentError('PROVIDER_SIGN_IN_FAILED', `the sign-in ended: ${now}${error_message ? ` (${error_message})` : ''}`, {

@@ -36,19 +36,19 @@ export const signInProviders = rpcMethod('oauth.providers', {
 
 const Flow = z.string().max(64);
 
-export const SignInStarted = z.discriminatedUnion('flow', [
-  z.object({ flow: z.literal('pkce'), session_id: z.string(), auth_url: z.string(), expires_in: z.number() }),
-  z.object({
-    flow: z.literal('device_code'),
-    session_id: z.string(),
-    user_code: z.string(),
-    verification_url: z.string(),
-    /** With the code already in it; null where the provider gives none. */
-    verification_url_complete: z.string().nullable(),
-    expires_in: z.number(),
-    poll_interval: z.number(),
-  }),
-]);
+/** What a person needs to go on, by flow. */
+export const PkceStarted = z.object({ flow: z.literal('pkce'), auth_url: z.string(), expires_in: z.number() });
+export const DeviceStarted = z.object({
+  flow: z.literal('device_code'),
+  user_code: z.string(),
+  verification_url: z.string(),
+  /** With the code already in it; null where the provider gives none. */
+  verification_url_complete: z.string().nullable(),
+  expires_in: z.number(),
+  poll_interval: z.number(),
+});
+const OfFlow = { flow_id: z.string() };
+export const SignInStarted = z.discriminatedUnion('flow', [PkceStarted.extend(OfFlow), DeviceStarted.extend(OfFlow)]);
 export type SignInStarted = z.infer<typeof SignInStarted>;
 
 /** Begins a flow; another open one of the same provider ends. Errors: NOT_FOUND, PROVIDER_SIGN_IN_FAILED, QUEUE_FULL. */
@@ -60,25 +60,26 @@ export const signInStart = rpcMethod('oauth.start', {
 
 /** The code, or the whole address the browser ended at. Errors: NOT_FOUND. */
 export const signInSubmit = rpcMethod('oauth.submit', {
-  params: z.strictObject({ session_id: Flow, code: z.string().min(1).max(4_000) }),
+  params: z.strictObject({ flow_id: Flow, code: z.string().min(1).max(4_000) }),
   result: z.object({ ok: z.boolean(), status: z.enum(signInStates), message: z.string().nullable() }),
   timeoutMs: 30_000,
 });
 
+export const SignInSeen = z.object({
+  status: z.enum(signInStates),
+  error_message: z.string().nullable(),
+  expires_at: z.string(),
+});
+
 /** Errors: NOT_FOUND. */
 export const signInPoll = rpcMethod('oauth.poll', {
-  params: z.strictObject({ session_id: Flow }),
-  result: z.object({
-    session_id: z.string(),
-    status: z.enum(signInStates),
-    error_message: z.string().nullable(),
-    expires_at: z.string(),
-  }),
+  params: z.strictObject({ flow_id: Flow }),
+  result: SignInSeen.extend(OfFlow),
 });
 
 /** Errors: NOT_FOUND. */
 export const signInCancel = rpcMethod('oauth.cancel', {
-  params: z.strictObject({ session_id: Flow }),
+  params: z.strictObject({ flow_id: Flow }),
   result: z.object({ ok: z.literal(true) }),
 });
 

@@ -107,7 +107,10 @@ t.test('a profile is made, changed, talked to, and deleted', { timeout: 150_000 
 
   await t.test('an address with a profile that is gone says so', async () => {
     await page.goto(`http://127.0.0.1:${service.port}/platforms?profile=work`);
-    await page.getByText(/no profile "work"/).first().waitFor();
+    await page
+      .getByText(/no profile "work"/)
+      .first()
+      .waitFor();
   });
   t.same(
     errors.filter((text) => !/WebSocket|Failed to load resource|ERR_CONNECTION/.test(text)),

@@ -24,14 +24,14 @@ providers:
 `;
 }
 
-const approved = (link: Link, session_id: string) =>
-  until('the sign-in is done', async () => (await link.call(signInPoll, { session_id })).status === 'approved', 15_000);
+const approved = (link: Link, flow_id: string) =>
+  until('the sign-in is done', async () => (await link.call(signInPoll, { flow_id })).status === 'approved', 15_000);
 
 async function signIn(link: Link, provider: string): Promise<void> {
   const started = await link.call(signInStart, { provider });
   if (started.flow === 'pkce') await walkForms(started.auth_url);
   else await walkForms(started.verification_url, { fields: { user_code: started.user_code } });
-  await approved(link, started.session_id);
+  await approved(link, started.flow_id);
 }
 
 interface Stored {
@@ -72,9 +72,9 @@ await t.test('device code: a code typed elsewhere signs in; the agent asks until
   using link = await worker.dial();
   const started = await link.call(signInStart, { provider: 'llm' });
   t.match(started, { flow: 'device_code', user_code: /^\w{4}-\w{4}$/, verification_url: `${server.issuer}/device` });
-  t.match(await link.call(signInPoll, { session_id: started.session_id }), { status: 'pending', error_message: null });
+  t.match(await link.call(signInPoll, { flow_id: started.flow_id }), { status: 'pending', error_message: null });
   if (started.flow === 'device_code') await walkForms(started.verification_url, { fields: { user_code: started.user_code } });
-  await approved(link, started.session_id);
+  await approved(link, started.flow_id);
   t.match(server.grants, ['device_code']);
 });
 
@@ -85,14 +85,14 @@ await t.test('the address where a browser of another machine ended is pasted; th
   using link = await worker.dial();
   const started = await link.call(signInStart, { provider: 'web' });
   if (started.flow !== 'pkce') throw new Error('another flow');
-  const { session_id } = started;
+  const { flow_id } = started;
   const { url } = await walkForms(started.auth_url, { stopAt: /\/callback\?/ });
   const forged = new URL(url);
   forged.searchParams.set('state', 'of-another');
-  t.match(await link.call(signInSubmit, { session_id, code: forged.href }), { ok: false, status: 'pending', message: /another sign-in/ });
+  t.match(await link.call(signInSubmit, { flow_id, code: forged.href }), { ok: false, status: 'pending', message: /another sign-in/ });
   t.equal((await fetch(forged)).status, 404, 'the browser is not believed either');
-  t.match(await link.call(signInSubmit, { session_id, code: url }), { ok: true, status: 'approved' });
-  t.match(await link.call(signInSubmit, { session_id, code: url }), { status: 'approved' }, 'once more changes nothing');
+  t.match(await link.call(signInSubmit, { flow_id, code: url }), { ok: true, status: 'approved' });
+  t.match(await link.call(signInSubmit, { flow_id, code: url }), { status: 'approved' }, 'once more changes nothing');
   await t.rejects(fetch(url), 'the port is closed');
 });
 
@@ -103,16 +103,16 @@ await t.test('what the person refuses, gives up or begins twice ends the sign-in
   using link = await worker.dial();
   const first = await link.call(signInStart, { provider: 'web' });
   const second = await link.call(signInStart, { provider: 'web' });
-  await t.rejects(link.call(signInPoll, { session_id: first.session_id }), { code: 'NOT_FOUND' }, 'one at a time');
+  await t.rejects(link.call(signInPoll, { flow_id: first.flow_id }), { code: 'NOT_FOUND' }, 'one at a time');
   if (second.flow !== 'pkce') throw new Error('another flow');
   const back = new URL(new URL(second.auth_url).searchParams.get('redirect_uri')!);
   back.searchParams.set('state', new URL(second.auth_url).searchParams.get('state')!);
   back.searchParams.set('error', 'access_denied');
   await fetch(back);
-  t.match(await link.call(signInPoll, { session_id: second.session_id }), { status: 'denied', error_message: 'access_denied' });
+  t.match(await link.call(signInPoll, { flow_id: second.flow_id }), { status: 'denied', error_message: 'access_denied' });
   const third = await link.call(signInStart, { provider: 'llm' });
-  await link.call(signInCancel, { session_id: third.session_id });
-  await t.rejects(link.call(signInPoll, { session_id: third.session_id }), { code: 'NOT_FOUND' });
+  await link.call(signInCancel, { flow_id: third.flow_id });
+  await t.rejects(link.call(signInPoll, { flow_id: third.flow_id }), { code: 'NOT_FOUND' });
   await t.rejects(link.call(signInStart, { provider: 'keyed' }), { code: 'NOT_FOUND', fix: /providers\.keyed\.oauth/ });
   t.notOk(existsSync(home.auth));
 });

@@ -80,9 +80,9 @@ const needed: Record<string, object> = {
   'memory.reset': { target: 'user' },
   'model.set': { scope: 'main', provider: 'nobody', model: 'nothing' },
   'oauth.start': { provider: 'nobody' },
-  'oauth.submit': { code: 'x' },
-  'oauth.poll': {},
-  'oauth.cancel': {},
+  'oauth.submit': { flow_id: 'nobody', code: 'x' },
+  'oauth.poll': { flow_id: 'nobody' },
+  'oauth.cancel': { flow_id: 'nobody' },
   'oauth.logout': { provider: 'nobody' },
   'memory.review': { decision: 'reject', all: true },
   'process.stop': { process_id: 'nobody' },
@@ -97,6 +97,8 @@ const refused: Record<string, string> = {
   'oauth.start': 'NOT_FOUND',
   'oauth.submit': 'NOT_FOUND',
   'oauth.poll': 'NOT_FOUND',
+  'oauth.cancel': 'NOT_FOUND',
+  'oauth.logout': 'NOT_FOUND',
 };
 
 const requiredOf = (schema: z.ZodType): string[] => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).required ?? [];

@@ -199,9 +199,12 @@ t.test('auth.13 secrets appear in neither config.yaml nor the page, and are read
   t.match(set, { code: 0, stderr: '' });
   t.notMatch(set.stdout + readFileSync(home.env, 'utf8'), 'hunter2');
   t.match(readFileSync(home.env, 'utf8'), /PASSWORD_HASH='scrypt\$16384\$8\$5\$/);
-  await using terminal = await openTerminal(`${process.execPath} ${join(projectRoot, 'bin/main.ts')} dashboard passwd --username ada; cat`, {
-    env: cliEnv({ home }),
-  });
+  await using terminal = await openTerminal(
+    `${process.execPath} ${join(projectRoot, 'bin/main.ts')} dashboard passwd --username ada; cat`,
+    {
+      env: cliEnv({ home }),
+    },
+  );
   await terminal.shows('New password for ada:');
   await terminal.type('another secret');
   await terminal.press('Enter');

@@ -1,10 +1,11 @@
 /** Signing in at model providers over HTTP (reference/clients §1.4, OAuth providers). The agent worker runs the flows; no token is ever in an answer. */
 import { z } from 'zod';
 import { httpRoute } from '../../httpRoute.ts';
-import { SignInStarted, signInCancel, signInPoll, signInProviders, signInSubmit, signOut } from '../rpcSignIn.ts';
+import { DeviceStarted, PkceStarted, signInCancel, signInProviders, SignInSeen, signInSubmit, signOut } from '../rpcSignIn.ts';
 
 const shared = { tag: 'Provider sign-in', profile: true } as const;
 const Id = z.object({ id: z.string().min(1).max(200) });
+const OfFlow = { session_id: z.string() };
 const Profile = z.string().max(64).optional();
 
 export const listOauthProviders = httpRoute('GET /api/providers/oauth', {
@@ -18,7 +19,7 @@ export const startOauth = httpRoute('POST /api/providers/oauth/:id/start', {
   summary: 'Begins a sign-in: an address for the browser (pkce), or a code to type elsewhere (device_code).',
   params: Id,
   body: z.strictObject({ profile: Profile }),
-  result: SignInStarted,
+  result: z.discriminatedUnion('flow', [PkceStarted.extend(OfFlow), DeviceStarted.extend(OfFlow)]),
   errors: ['NOT_FOUND', 'PROVIDER_SIGN_IN_FAILED', 'QUEUE_FULL'],
 });
 
@@ -35,7 +36,7 @@ export const pollOauth = httpRoute('GET /api/providers/oauth/:id/poll/:session',
   ...shared,
   summary: 'How a sign-in stands.',
   params: Id.extend({ session: z.string().min(1).max(64) }),
-  result: signInPoll.result,
+  result: SignInSeen.extend(OfFlow),
   errors: ['NOT_FOUND'],
 });
 

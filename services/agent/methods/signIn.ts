@@ -7,10 +7,10 @@ export function signInHandlers({ desk: { signIns } }: Pick<SessionParts, 'desk'>
   return [
     handle(signInProviders, () => ({ providers: signIns.providers() })),
     handle(signInStart, ({ provider }) => signIns.start(provider)),
-    handle(signInSubmit, ({ session_id, code }) => signIns.submit(session_id, code)),
-    handle(signInPoll, ({ session_id }) => signIns.poll(session_id)),
-    handle(signInCancel, ({ session_id }) => {
-      signIns.cancel(session_id);
+    handle(signInSubmit, ({ flow_id, code }) => signIns.submit(flow_id, code)),
+    handle(signInPoll, ({ flow_id }) => signIns.poll(flow_id)),
+    handle(signInCancel, ({ flow_id }) => {
+      signIns.cancel(flow_id);
       return { ok: true as const };
     }),
     handle(signOut, async ({ provider }) => {

@@ -139,7 +139,7 @@ export class SignIns {
     void this.#askUntilApproved(flow, code);
     return {
       flow: 'device_code',
-      session_id: flow.id,
+      flow_id: flow.id,
       user_code: code.user_code,
       verification_url: code.verification_uri,
       verification_url_complete: code.verification_uri_complete,
@@ -192,7 +192,7 @@ export class SignIns {
       ...(oauth.resource ? { resource: oauth.resource } : {}),
     };
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    return { flow: 'pkce', session_id: flow.id, auth_url: url.href, expires_in: Math.round(limits.providerSignIn.flowMs / 1_000) };
+    return { flow: 'pkce', flow_id: flow.id, auth_url: url.href, expires_in: Math.round(limits.providerSignIn.flowMs / 1_000) };
   }
 
   /** What the browser brought: a code, or a refusal. */
@@ -237,9 +237,9 @@ export class SignIns {
     return { ok: phase === 'approved', status: phase, message };
   }
 
-  poll(id: string): { session_id: string; status: SignInState; error_message: string | null; expires_at: string } {
+  poll(id: string): { flow_id: string; status: SignInState; error_message: string | null; expires_at: string } {
     const { state, expiresAt } = this.#flow(id);
-    return { session_id: id, status: state.phase, error_message: state.message, expires_at: new Date(expiresAt).toISOString() };
+    return { flow_id: id, status: state.phase, error_message: state.message, expires_at: new Date(expiresAt).toISOString() };
   }
 
   cancel(id: string): void {
