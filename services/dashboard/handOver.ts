@@ -12,16 +12,13 @@ export interface HandOver {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Before the first request. */
 export function prepareHandOver(app: FastifyInstance): HandOver {
-  let leaving = false;
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (leaving) void reply.header('Connection', 'close');
-    done();
-  });
   return {
     async run(signal) {
-      leaving = true;
+      // Node writes `Connection: close` by itself then.
+      app.server.prependListener('request', (_request, response) => {
+        response.shouldKeepAlive = false;
+      });
       // The http server's own close would end the idle connections at once, one of them just as its page asks again.
       const gone = new Promise((resolve) => NetServer.prototype.close.call(app.server, resolve));
       await Promise.race([gone, sleep(limits.dashboard.keptMs, signal).catch(() => {})]);

@@ -22,6 +22,7 @@ import { encodingFor, type Page } from './page.ts';
 import { pinnedProfile } from './pinned.ts';
 import { problemOf, sendProblem } from './problem.ts';
 import { addRoutes } from './route.ts';
+import { apiHeaders, securityHeaders } from './securityHeaders.ts';
 import { addCronFireRoute } from './routes/cronFire.ts';
 import { allRoutes } from './routes/table.ts';
 
@@ -29,6 +30,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call it; absent = signed in. */
     access?: Access;
+    /** Its answers bring every header themselves (route.ts). */
+    prepared?: boolean;
     /** A file comes in: it may take `limits.files.uploadMs`. */
     upload?: boolean;
   }
@@ -68,14 +71,13 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
   app.server.headersTimeout = limits.dashboard.headMs;
   app.decorateRequest('who', null);
   app.addHook('onRequest', (request, reply, done) => {
-    void reply.headers(securityHeaders);
-    if (isApi(request)) void reply.header('Cache-Control', 'no-store');
+    const { access = 'signedIn', upload = false, prepared = false } = request.routeOptions.config ?? {};
+    if (!prepared) void reply.headers(isApi(request) ? apiHeaders : securityHeaders);
     // A target with a host in it is for proxies; this is none.
     if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
-    const { access = 'signedIn', upload = false } = request.routeOptions.config ?? {};
     if (!upload) endWhenSlow(request);
     if (access !== 'outside') checkOrigin(request.raw, binding);
-    if (!isApi(request) || access !== 'signedIn') return done();
+    if (access !== 'signedIn' || !isApi(request)) return done();
     gate.admit(request.raw, reply).then((who) => {
       request.who = who;
       // oxlint-disable-next-line promise/no-callback-in-promise -- the public routes go the short way, without a promise
@@ -84,7 +86,7 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
   });
   app.setErrorHandler((thrown, request, reply) => {
     logFailure(context.log, request, { thrown, from: gate.clients.addressOf(request.raw) });
-    return sendProblem(reply, thrown);
+    return sendProblem(reply.headers(isApi(request) ? apiHeaders : securityHeaders), thrown);
   });
   app.setNotFoundHandler((request, reply) => {
     if (isApi(request)) throw new AgentError('NOT_FOUND', `there is no ${request.method} ${pathOf(request)}`);
@@ -109,16 +111,6 @@ function endWhenSlow({ raw }: FastifyRequest): void {
 const withoutCompilers = {
   compilersFactory: { buildValidator: () => () => () => true, buildSerializer: () => () => JSON.stringify },
 } as unknown as NonNullable<FastifyServerOptions['schemaController']>;
-
-const securityHeaders = {
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  // The login address holds the token: it must not travel to another site.
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
-};
 
 const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0]!;
 const isApi = (request: FastifyRequest): boolean => pathOf(request) === '/api' || pathOf(request).startsWith('/api/');

@@ -9,6 +9,7 @@ import { DEFAULT_PROFILE, requireProfile, type Home, type ProfilePaths } from '.
 import type { Identity } from './auth/identity.ts';
 import { withinPinned } from './pinned.ts';
 import { parseRequest } from './problem.ts';
+import { apiHeaders } from './securityHeaders.ts';
 
 export interface RouteInput<P = unknown, Q = unknown, B = unknown> {
   params: P;
@@ -75,32 +76,36 @@ function addRoute(app: FastifyInstance, { route, run, cache }: HttpHandler, prof
     method: route.method,
     url: route.path,
     bodyLimit: route.bodyMaxBytes,
-    config: { access: route.access, upload: route.upload },
-    handler: async (request, reply) => {
+    config: { access: route.access, upload: route.upload, prepared: kept !== undefined },
+    handler: (request, reply) => {
       const known = kept?.find(request);
-      if (known) return sendTagged(request, reply, known);
-      const input: RouteInput = {
-        params: route.params ? parseRequest(route.params, request.params) : {},
-        query: route.query ? parseRequest(route.query, request.query) : {},
-        body: route.body && !route.upload ? parseRequest(route.body, request.body) : null,
-        profile: route.profile ? profileOf(request, profiles) : profiles.home,
-        who: request.who,
-        get signal() {
-          return clientSignal(reply);
-        },
-        request,
-        reply,
-      };
-      if (route.status !== 200) void reply.status(route.status);
-      const answer = await run(input);
-      if (reply.sent || answer === reply) return reply;
-      if (route.result === null) return answer;
-      if (route.method !== 'GET') return answer;
-      const tagged = tag(answer);
-      kept?.keep(request, tagged);
-      return sendTagged(request, reply, tagged);
+      return known ? sendPrepared(request, reply, known) : answerOf(request, reply);
     },
   });
+
+  async function answerOf(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const input: RouteInput = {
+      params: route.params ? parseRequest(route.params, request.params) : {},
+      query: route.query ? parseRequest(route.query, request.query) : {},
+      body: route.body && !route.upload ? parseRequest(route.body, request.body) : null,
+      profile: route.profile ? profileOf(request, profiles) : profiles.home,
+      who: request.who,
+      get signal() {
+        return clientSignal(reply);
+      },
+      request,
+      reply,
+    };
+    if (route.status !== 200) void reply.status(route.status);
+    const answer = await run(input);
+    if (reply.sent || answer === reply) return reply;
+    if (route.result === null) return answer;
+    if (route.method !== 'GET') return answer;
+    const tagged = tag(answer);
+    if (!kept) return sendTagged(request, reply, tagged);
+    kept.keep(request, tagged);
+    return sendPrepared(request, reply, tagged);
+  }
 }
 
 /** fastify's own signal aborts as soon as the body of a request has been read: the request is over then, its client is not gone. */
@@ -136,6 +141,16 @@ function sendTagged(request: FastifyRequest, reply: FastifyReply, { text, ...mad
   void reply.header('ETag', etag);
   if (request.headers['if-none-match'] === etag) return reply.status(304).send();
   return reply.header('Content-Type', 'application/json; charset=utf-8').send(text);
+}
+
+/** Past fastify's own way out, whose hooks and header by header work cost more than the rest of such an answer (measured: a quarter of the requests a second). */
+function sendPrepared({ headers }: FastifyRequest, reply: FastifyReply, { text, etag }: Tagged): undefined {
+  reply.hijack();
+  const head = { ...apiHeaders, ETag: etag };
+  if (headers['if-none-match'] === etag) return void reply.raw.writeHead(304, head).end();
+  reply.raw
+    .writeHead(200, { ...head, 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(text) })
+    .end(text);
 }
 
 /** The latest text of each key; keys change with what the answer depends on, so old ones are dropped. */
