@@ -1,16 +1,18 @@
 /**
  * `npm run bench -- page [row …] [--json]`: what a person waits for on the page, in a real Chromium. Rows: `first` (bytes of
- * script, time until it can be used), `session` (frames while a session of 5,000 messages scrolls). Default: all.
+ * script, time until it can be used), `session` (frames while a session of 5,000 messages scrolls),
+ * `logs` (the same with a log of 100,000 lines). Default: all.
  */
 import { sessionImport } from '../../ipc/contracts/rpcSessions.ts';
 import type { Message } from '../../ipc/contracts/rpcRecords.ts';
 import { ensurePage, startBrowser } from '../harness/browser.ts';
 import { startDashboard, type TestDashboard } from '../harness/dashboard.ts';
-import { testHome } from '../harness/home.ts';
+import { testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker, type TestWorker } from '../harness/worker.ts';
 import { machine, round, shown, spread } from './measure.ts';
 import { scrolled, type Frames } from './pageFrames.ts';
+import { logs } from './pageLogs.ts';
 
 interface Line {
   what: string;
@@ -19,6 +21,7 @@ interface Line {
 }
 
 interface Bench {
+  home: TestHome;
   agent: TestWorker;
   dashboard: TestDashboard;
   /** With the token. */
@@ -26,7 +29,7 @@ interface Bench {
 }
 
 /** A row of the bench by its name; another place adds its own. */
-const rows: Record<string, (bench: Bench) => Promise<Line[]>> = { first, session };
+const rows: Record<string, (bench: Bench) => Promise<Line[]>> = { first, session, logs };
 
 const MESSAGES = 5_000;
 /** By the page's own clock, which starts with the navigation: the composer is there and the agent is connected. */
@@ -46,7 +49,7 @@ await ensurePage();
   using home = testHome();
   await using agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);
-  const bench: Bench = { agent, dashboard, address: `${dashboard.address}?token=${dashboard.token}` };
+  const bench: Bench = { home, agent, dashboard, address: `${dashboard.address}?token=${dashboard.token}` };
   const lines: Line[] = [];
   for (const name of chosen.length > 0 ? chosen : Object.keys(rows)) lines.push(...(await rows[name]!(bench)));
   if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ machine: machine(), lines }, null, 2)}\n`);

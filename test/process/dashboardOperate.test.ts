@@ -16,10 +16,7 @@ type Read = { status: number } & Record<string, any>;
 const json = { 'Content-Type': 'application/json' };
 const send = async (dashboard: TestDashboard, method: string, path: string, body?: object) => {
   const answer = await dashboard.ask(path, { method, ...(body ? { headers: json, body: JSON.stringify(body) } : {}) });
-  return { status: answer.status, headers: answer.headers, ...answer.json<Record<string, never>>() } as { status: number } & Record<
-    string,
-    any
-  >;
+  return { status: answer.status, headers: answer.headers, ...answer.json<Record<string, never>>() } as Read;
 };
 
 t.test('sessions: order, sources, one of them, title, both ends of its messages, export and import, search, deletion', async (t) => {
