@@ -1,4 +1,5 @@
 /** A real OAuth provider (oidc-provider) for sign-ins at model providers: PKCE and device codes, and a person who fills in its pages. */
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -60,7 +61,7 @@ export async function startSignInServer({ accessSeconds = 3_600 }: SignInServerO
       IdToken: 3_600,
     },
     cookies: { keys: ['key of the test'] },
-    jwks: { keys: [await signingKey()] },
+    jwks: { keys: [signingKey()] },
   });
   provider.on('server_error', (_context: unknown, error: Error) => process.stderr.write(`oidc-provider: ${error.stack}\n`));
   const grants: string[] = [];
@@ -110,10 +111,9 @@ export async function startSignInServer({ accessSeconds = 3_600 }: SignInServerO
   });
 }
 
-async function signingKey(): Promise<Record<string, unknown>> {
-  const { generateKeyPair, exportJWK } = await import('jose');
-  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
-  return { ...(await exportJWK(privateKey)), use: 'sig', alg: 'RS256', kid: 'test' };
+function signingKey(): Record<string, unknown> {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  return { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: 'test' };
 }
 
 /**

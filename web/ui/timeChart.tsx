@@ -80,8 +80,8 @@ function options(
       { stroke: colour('soft'), grid: { show: false }, ticks: grid, values: clockValues },
       ...series.map(({ format }, n): uPlot.Axis => ({
         scale: scaleOf(n),
-        // uPlot's own words for left and right, whose names exist for the compiler alone.
-        side: (n === 0 ? 3 : 1) satisfies number as uPlot.Axis.Side,
+        // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- left and right; the names of the enum are declared, not shipped
+        side: n === 0 ? 3 : 1,
         stroke: colour('soft'),
         grid: n === 0 ? grid : { show: false },
         ticks: { show: false },
