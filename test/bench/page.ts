@@ -11,14 +11,8 @@ import { testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker, type TestWorker } from '../harness/worker.ts';
 import { machine, round, shown, spread } from './measure.ts';
-import { scrolled, type Frames } from './pageFrames.ts';
+import { frameLine, scrolled, type Line } from './pageFrames.ts';
 import { logs } from './pageLogs.ts';
-
-interface Line {
-  what: string;
-  value: string;
-  limit: string;
-}
 
 interface Bench {
   home: TestHome;
@@ -112,15 +106,10 @@ async function session({ agent, dashboard, address }: Bench): Promise<Line[]> {
     return (await page.getByText('The beginning of this chat').count()) > 0;
   });
   const whole = await scrolled(page, box, { pixels: 150_000, perFrame: 120 });
-  const lineOf = (what: string, { perSecond, p95Ms, longest }: Frames): Line => ({
-    what: `${what}, frames a second (p95 ms, longest ms)`,
-    value: `${round(perSecond)} (${round(p95Ms)}, ${round(longest)})`,
-    limit: '≥ 50',
-  });
   return [
     { what: `a session of ${MESSAGES} messages: until its end is read, ms`, value: String(round(openMs, 0)), limit: '' },
-    lineOf('scrolling back while older pages come in', back),
-    lineOf(`scrolling through all ${MESSAGES}`, whole),
+    frameLine('scrolling back while older pages come in', back),
+    frameLine(`scrolling through all ${MESSAGES}`, whole),
   ];
 }
 

@@ -3,15 +3,9 @@ import { startBrowser } from '../harness/browser.ts';
 import type { TestDashboard } from '../harness/dashboard.ts';
 import type { TestHome } from '../harness/home.ts';
 import { round } from './measure.ts';
-import { scrolled, type Frames } from './pageFrames.ts';
+import { frameLine, scrolled, type Line } from './pageFrames.ts';
 
 const LINES = 100_000;
-
-interface Line {
-  what: string;
-  value: string;
-  limit: string;
-}
 
 export async function logs({ home, dashboard, address }: { home: TestHome; dashboard: TestDashboard; address: string }): Promise<Line[]> {
   home.write('logs/bench.log', longLog());
@@ -32,15 +26,10 @@ export async function logs({ home, dashboard, address }: { home: TestHome; dashb
   await page.getByLabel('Search in the lines').fill('needle 77777');
   await page.getByText('1 of 100,000 lines').waitFor();
   const searchMs = performance.now() - searchAt;
-  const lineOf = (what: string, { perSecond, p95Ms, longest }: Frames): Line => ({
-    what: `${what}, frames a second (p95 ms, longest ms)`,
-    value: `${round(perSecond)} (${round(p95Ms)}, ${round(longest)})`,
-    limit: '≥ 50',
-  });
   return [
     { what: `a log of ${LINES} lines: until all can be scrolled, ms`, value: String(round(loadMs, 0)), limit: '' },
-    lineOf('a log: scrolling by three lines a frame', back),
-    lineOf(`a log: scrolling through all ${LINES} lines`, fast),
+    frameLine('a log: scrolling by three lines a frame', back),
+    frameLine(`a log: scrolling through all ${LINES} lines`, fast),
     { what: 'a log: finding one line, ms', value: String(round(searchMs, 0)), limit: '' },
   ];
 }
