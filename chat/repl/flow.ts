@@ -49,15 +49,13 @@ export class Flow {
     for (const grapheme of graphemes(text)) {
       const shown = grapheme === '\t' ? '    ' : grapheme === '\r' ? '' : grapheme;
       const width = shown === '    ' ? 4 : cellsOf(shown);
-      if (this.#cells + width > columns) {
-        // A space that does not fit ends the row.
-        if (shown === ' ') {
-          done.push(this.#take(this.#row.length));
-          continue;
-        }
-        const at = this.#space && this.#space.at > 0 ? this.#space.at : this.#row.length;
-        done.push(this.#take(at));
+      // A space that does not fit ends the row.
+      if (shown === ' ' && this.#cells + width > columns) {
+        done.push(this.#take(this.#row.length));
+        continue;
       }
+      // Twice where a long word came with the cut at its space: what is left of it may fill the next row already.
+      while (this.#cells + width > columns) done.push(this.#take(this.#space && this.#space.at > 0 ? this.#space.at : this.#row.length));
       this.#row += shown;
       this.#cells += width;
       if (shown === ' ') this.#space = { at: this.#row.length, open: [...this.#open] };

@@ -161,6 +161,7 @@ t.test('rows are as wide as the terminal, wide characters and emoji counted, and
 t.test('text flows into rows at words, however it is cut; styles are closed at the end of each and no word is lost', async (t) => {
   const flow = new Flow();
   t.same(flow.push('\u001b[1mbold words that go\u001b[22m on\n', 12), ['\u001b[1mbold words\u001b[0m', '\u001b[1mthat go\u001b[22m on']);
+  t.same(new Flow().push(' verylongwordindeed日本日本\n', 23), ['', 'verylongwordindeed日本', '日本']);
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom('a', ' ', 'word', '日本', '\n', '\u001b[1m', '\u001b[22m', 'verylongwordindeed'), { maxLength: 60 }),
