@@ -4,7 +4,6 @@
  */
 import { z } from 'zod';
 import { AgentError } from '../base/errors.ts';
-import { SECRET_NAME } from '../base/redact.ts';
 import type { KeyPath } from '../state/config/edit.ts';
 import { Config, reservedKeys } from '../state/config/schema.ts';
 import { nearest, unknownName } from './suggest.ts';
@@ -32,16 +31,6 @@ export function requireKnownKey(path: KeyPath, dotted: string): void {
     }
     schema = shape[name];
   }
-}
-
-/** Errors: USAGE when a secret would land in config.yaml (interface spec, Authentication 10). */
-export function refuseSecret(path: KeyPath, value: string): void {
-  const name = String(path.at(-1));
-  if (!SECRET_NAME.test(name) || value.includes('${') || value === '') return;
-  const variable = path.map(String).join('_').replace(/\W/g, '_').toUpperCase();
-  throw new AgentError('USAGE', `${path.join('.')} looks like a secret, and config.yaml is no place for one`, {
-    fix: `put ${variable}=… into .env and write "\${${variable}}" here, or name the variable in key_env`,
-  });
 }
 
 function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> | undefined {

@@ -8,7 +8,8 @@ import { classOf, whenInForce, type ChangeClass } from '../../state/config/class
 import { parseConfigText, readText } from '../../state/config/load.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
-import { refuseSecret, requireKnownKey } from '../configKeys.ts';
+import { refuseSecret } from '../../state/config/accept.ts';
+import { requireKnownKey } from '../configKeys.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
 const key: Argument = { name: 'key', summary: 'dotted path; a backslash makes a dot part of a name (providers.a\\.b.kind)' };
@@ -107,7 +108,7 @@ async function set(input: Input): Promise<number> {
   const [dotted, text] = input.args as [string, string];
   const keys = parseKeyPath(dotted);
   if (!hasFlag(input, 'force')) requireKnownKey(keys, dotted);
-  refuseSecret(keys, text);
+  refuseSecret(keys, text, 'USAGE');
   const file = prepared(input);
   const { before, after } = await setConfigValue(file, dotted, hasFlag(input, 'text') ? text : parseValue(text));
   const change = classOf(keys);

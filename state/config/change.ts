@@ -8,19 +8,17 @@ import { digest } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import { withFileLock } from '../lock.ts';
+import { acceptText, noPlaceFor } from './accept.ts';
 import { classOf } from './classes.ts';
 import { differences, dottedKey, mergePatch, type Difference } from './diff.ts';
 import { setInDocument, type KeyPath } from './edit.ts';
-import { parseConfigText, parseYaml, plainOf, readText } from './load.ts';
+import { parseYaml, plainOf, readText } from './load.ts';
 import { unhide, unhideText, type Masks } from './mask.ts';
-import type { Config } from './schema.ts';
 
 export interface ChangeRules {
   masks: Masks;
   /** The version the change was made from; undefined = whatever is there. */
   expected?: string | undefined;
-  /** Throws when the change must not be made. */
-  check?(before: Config, after: Config): void;
 }
 
 export interface ConfigChange {
@@ -45,7 +43,7 @@ export const versionOf = (text: string): string => digest(text, 20);
 
 /**
  * Merges a patch (null removes), or with `whole` takes the values as all that is to be there. Comments stay.
- * Errors: CONFIG_CHANGED, CONFIG_KEY, CONFIG_INVALID, DISK_FULL, LOCK_HELD, and what `check` throws.
+ * Errors: CONFIG_CHANGED, CONFIG_KEY, CONFIG_INVALID, DISK_FULL, LOCK_HELD, CONFIG_LOCKOUT.
  */
 export async function changeConfig(
   path: string,
@@ -79,13 +77,11 @@ export async function changeConfigText(path: string, edited: string, rules: Chan
   });
 }
 
-function write(path: string, { before, after }: { before: string; after: string }, { check, masks }: ChangeRules): Changed {
-  const loaded = parseConfigText(after, path);
-  const good = usable(before, path);
-  const old = good ?? {};
-  check?.(old, loaded.config);
-  const found = differences(old, loaded.config);
-  const standing = good && textsOf(good);
+function write(path: string, { before, after }: { before: string; after: string }, { masks }: ChangeRules): Changed {
+  const { loaded, before: old } = acceptText(path, before, after);
+  // A file that was broken: all of the new one is a change.
+  const found = differences(old ?? {}, loaded.config);
+  const standing = old && textsOf(old);
   for (const change of found) refuseSecrets(change.after, change.path, { masks, standing });
   const changed = found.map(({ path: key }) => describe(key));
   if (after !== before) writeFileAtomic(path, after);
@@ -109,10 +105,7 @@ function refuseSecrets(value: unknown, path: KeyPath, known: { masks: Masks; sta
   }
   // What a broken file held is not known: then it may be what stood there.
   if (!masks.isOutOfPlace(path, value) || !standing || standing.has(value)) return;
-  const variable = path.map(String).join('_').replace(/\W/g, '_').toUpperCase();
-  throw new AgentError('CONFIG_KEY', `${dottedKey(path)} looks like a secret, and config.yaml is no place for one`, {
-    fix: `set ${variable} under Models, Keys (or: agent env set ${variable}) and write "\${${variable}}" here, or name the variable in key_env`,
-  });
+  throw noPlaceFor(path, 'CONFIG_KEY');
 }
 
 function textsOf(value: unknown, texts = new Set<string>()): Set<string> {
@@ -124,15 +117,6 @@ function textsOf(value: unknown, texts = new Set<string>()): Set<string> {
 function describe(path: KeyPath): ConfigChange {
   const change = classOf(path);
   return { key: dottedKey(path), applies: change.kind, slots: change.kind === 'slot' ? change.slots : [] };
-}
-
-/** What a file means that may be broken: then all of the new one is a change. */
-function usable(text: string, path: string): Config | undefined {
-  try {
-    return parseConfigText(text, path).config;
-  } catch {
-    return undefined;
-  }
 }
 
 function refuseStale(text: string, expected: string | undefined): void {

@@ -2,15 +2,12 @@
  * Changing one value of config.yaml by dotted path; comments and layout survive. A backslash makes a
  * dot part of a key. The result is validated before it replaces the file.
  */
-import { dirname, join } from 'node:path';
 import { isAlias, isMap, isScalar, isSeq, parse, type Document, type Scalar } from 'yaml';
 import { AgentError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
-import { readSecrets } from '../env.ts';
 import { withFileLock } from '../lock.ts';
-import { refuseLockout } from './lockout.ts';
-import { parseConfigText, parseYaml, readPlain, readText } from './load.ts';
-import type { Config } from './schema.ts';
+import { acceptText } from './accept.ts';
+import { parseYaml, readPlain, readText } from './load.ts';
 
 export type KeyPath = (string | number)[];
 
@@ -74,7 +71,7 @@ export async function setConfigValues(path: string, changes: Readonly<Record<str
     const document = parseYaml(old, path);
     const before = wanted.map((change) => [change.dotted, changeIn(document, change)] as const);
     const text = document.toString({ lineWidth: 0 });
-    accept(path, old, text);
+    acceptText(path, old, text);
     writeFileAtomic(path, text);
     return Object.fromEntries(before);
   });
@@ -98,24 +95,9 @@ export function setInDocument(document: Document.Parsed, wanted: KeyPath, value:
 /** Replaces the whole file after validating it. Errors: CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD. */
 export async function replaceConfigText(path: string, text: string): Promise<void> {
   await withFileLock(path, () => {
-    accept(path, readText(path), text);
+    acceptText(path, readText(path), text);
     writeFileAtomic(path, text);
   });
-}
-
-/** The new text is valid, and does not lock anybody out who was in. Errors: CONFIG_INVALID, CONFIG_LOCKOUT. */
-function accept(path: string, old: string, text: string): void {
-  const { config } = parseConfigText(text, path);
-  refuseLockout(configBefore(old, path), config, readSecrets(join(dirname(path), '.env')));
-}
-
-/** A file that was broken is no measure. */
-function configBefore(text: string, path: string): Config {
-  try {
-    return parseConfigText(text, path).config;
-  } catch {
-    return {};
-  }
 }
 
 /** The same path in the words of the file: `8080` may be a number there. Errors: CONFIG_KEY where no value can stand. */

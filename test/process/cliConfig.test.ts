@@ -100,7 +100,7 @@ t.test('a secret is not taken into config.yaml; the name of a variable is', asyn
   using home = testHome();
   const refused = await cli(['config', 'set', 'providers.box.api_key', 'sk-1234567890abcdefghij'], { home });
   t.equal(refused.code, 2);
-  t.match(refused.stderr, /config\.yaml is no place for one — put PROVIDERS_BOX_API_KEY=… into \.env/);
+  t.match(refused.stderr, /config\.yaml is no place for one — agent env set PROVIDERS_BOX_API_KEY /);
   t.notMatch(refused.stderr, /sk-1234567890/);
   t.equal(existsSync(home.config), false);
   t.equal((await cli(['config', 'set', 'mcp_servers.x.headers.X-Key', '${X_KEY}'], { home })).code, 0);

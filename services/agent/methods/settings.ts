@@ -8,7 +8,8 @@ import { isoTime } from '../../../base/time.ts';
 import { clientPing, configGet, configSet, modelOptions, setupRuntimeCheck, setupStatus } from '../../../ipc/contracts/rpcSettings.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import type { ParamsOf, ResultOf } from '../../../ipc/method.ts';
-import { parseKeyPath, parseValue, setConfigValue, type KeyPath } from '../../../state/config/edit.ts';
+import { refuseSecret } from '../../../state/config/accept.ts';
+import { parseKeyPath, parseValue, setConfigValue } from '../../../state/config/edit.ts';
 import { providerRows, renewed } from '../modelRows.ts';
 import {
   announce,
@@ -192,7 +193,7 @@ async function setOther({ context }: SessionParts, { key, value, scope }: Params
     throw new AgentError('BAD_REQUEST', `scope: ${key} is a setting of the whole profile`, { field: 'scope', fix: 'leave the scope out' });
   }
   const path = parseKeyPath(key);
-  refuseSecret(path, String(value));
+  refuseSecret(path, String(value), 'BAD_REQUEST');
   const { after } = await setConfigValue(context.paths.config, key, typeof value === 'string' ? parseValue(value) : value);
   const foreign = context.config().unknown.includes(String(path[0]));
   return {
@@ -202,16 +203,6 @@ async function setOther({ context }: SessionParts, { key, value, scope }: Params
     warning: foreign ? `this version does not know ${String(path[0])}; it is kept` : null,
     info: null,
   };
-}
-
-/** Interface spec, Authentication 10: config.yaml is no place for a secret. */
-function refuseSecret(path: KeyPath, value: string): void {
-  if (!SECRET_NAME.test(String(path.at(-1))) || value.includes('${') || value === '') return;
-  const variable = path.map(String).join('_').replace(/\W/g, '_').toUpperCase();
-  throw new AgentError('BAD_REQUEST', `${path.join('.')} looks like a secret, and config.yaml is no place for one`, {
-    field: 'value',
-    fix: `put ${variable}=… into .env and write "\${${variable}}" here, or name the variable in key_env`,
-  });
 }
 
 const noValue = (): AgentError =>

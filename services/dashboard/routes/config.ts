@@ -13,7 +13,6 @@ import {
 import { changeConfig, changeConfigText, versionOf, type Changed, type ChangeRules } from '../../../state/config/change.ts';
 import { differences, dottedKey } from '../../../state/config/diff.ts';
 import { loadConfig, parseConfigText, readText, type ConfigProblem } from '../../../state/config/load.ts';
-import { refuseLockout } from '../../../state/config/lockout.ts';
 import { createMasks, type Masks } from '../../../state/config/mask.ts';
 import { readSecrets } from '../../../state/env.ts';
 import type { ProfilePaths } from '../../../state/home.ts';
@@ -28,7 +27,6 @@ export function configRoutes({ context: { home, log } }: Dashboard): HttpHandler
   const rulesFor = (profile: ProfilePaths, { body, request }: Put<{ version?: string | undefined }>): ChangeRules => ({
     masks: masksOf(profile),
     expected: body.version ?? ifMatch(request.headers['if-match']),
-    check: (before, after) => profile.dir === home.root && refuseLockout(before, after, readSecrets(profile.env)),
   });
   const save = async <B extends { version?: string | undefined }>(
     input: Put<B>,
