@@ -111,6 +111,7 @@ t.test('jobs are made, seen, run, changed and deleted in the page', { timeout: 1
     await row('Nightly').getByText('Every day at 23:00').waitFor();
     await page.getByRole('button', { name: 'Delete Nightly' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await until('it is gone', async () => (await row('Nightly').count()) === 0);
     t.equal(await jobs.locator('tbody tr').count(), 2);
   });
