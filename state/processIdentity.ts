@@ -59,10 +59,15 @@ export function isSameProcess(record: ProcessIdentity): boolean {
 
 /** Does anything of this process group still live? Zombies that init has not reaped yet do not count. */
 export function groupAlive(pgid: number): boolean {
+  // "No such group" is an answer, not a fault: without a stack it takes 3 µs instead of 11, 200 times at a stop of 200.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   try {
     process.kill(-pgid, 0);
   } catch (thrown) {
     return (thrown as { code?: string }).code === 'EPERM';
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
   // The signal also reaches zombies; a slow init leaves them for seconds, a missing one for ever.
   return process.platform === 'linux' ? readdirSync('/proc').some((name) => isLivingMember(name, pgid)) : true;

@@ -40,6 +40,11 @@ export class SlotOutputs {
     return this.#desk.open(this.#path(spec), { file, shared, slot: spec.slot, redact, onFlood });
   }
 
+  /** Before the end of this process: see `OutputDesk`. */
+  closeLate(): () => void {
+    return this.#desk.closeLate();
+  }
+
   #path({ slot }: SlotSpec): string {
     return join(this.#parts.dir, `${slot}.out`);
   }

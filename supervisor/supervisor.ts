@@ -455,11 +455,10 @@ export class Supervisor {
   }
 
   #writeRecords(): void {
-    const records = [...this.slots.values()].flatMap((runner) =>
-      runner.incarnation && runner.incarnation.pid > 0 ? [runner.incarnation.record] : [],
-    );
+    const all = [...this.slots.values()];
+    const records = all.flatMap(({ incarnation }) => (incarnation && incarnation.pid > 0 ? [incarnation.record] : []));
     try {
-      const finished = [...this.slots.values()].filter(({ isFinished }) => isFinished).map(({ spec }) => spec.slot);
+      const finished = all.filter(({ isFinished }) => isFinished).map(({ spec }) => spec.slot);
       writeRecords(this.home.run.slots, records, [...this.#stopped, ...finished]);
     } catch (thrown) {
       this.log.error('slots.json was not written: a new supervisor could not take these workers over', errorFields(thrown));
@@ -471,10 +470,10 @@ export class Supervisor {
   async #goDown(actor: string, drain: boolean): Promise<Receipt[]> {
     this.log.info('going down', { actor, drain });
     this.#snapshot.slow();
-    const tiers = [...new Set([...this.slots.values()].map((runner) => runner.spec.tier))].toSorted((a, b) => b - a);
     const receipts: Receipt[] = [];
-    for (const tier of tiers) {
-      const runners = [...this.slots.values()].filter((runner) => runner.spec.tier === tier && runner.state !== 'down');
+    const all = [...this.slots.values()];
+    for (const tier of [...new Set(all.map(({ spec }) => spec.tier))].toSorted((a, b) => b - a)) {
+      const runners = all.filter((runner) => runner.spec.tier === tier && runner.state !== 'down');
       this.#trees.expectEnds(runners.filter(({ incarnation }) => incarnation !== undefined).length);
       receipts.push(...(await Promise.all(runners.map((runner) => runner.stop(actor, 'the service goes down', drain)))));
     }
@@ -485,6 +484,7 @@ export class Supervisor {
   }
 
   async #finish(): Promise<void> {
+    const closeOutputs = this.#outputs.closeLate();
     for (const runner of this.slots.values()) runner.release();
     this.#snapshot[Symbol.dispose]();
     // What was stopped by hand is stopped until the next start of the service.
@@ -495,5 +495,6 @@ export class Supervisor {
     await this.#server?.[Symbol.asyncDispose]();
     this.#lock[Symbol.dispose]();
     this.#endedAnswer.resolve();
+    setImmediate(closeOutputs);
   }
 }
