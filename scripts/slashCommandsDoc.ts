@@ -1,7 +1,7 @@
 /** docs/slash-commands.md from the registry of slash commands. */
-import { builtinBlueprints } from '../agent/commands/blueprints.ts';
 import { talking, type SlashCommand } from '../agent/commands/command.ts';
 import { registry } from '../agent/commands/registry.ts';
+import { blueprintViews } from '../services/cron/blueprints.ts';
 import { generatedDoc } from './generatedDoc.ts';
 
 const order = [
@@ -36,11 +36,15 @@ const sections = order.map(([category, title]) => {
   return `## ${title}\n\n| command | does | where | while a turn runs |\n|---|---|---|---|\n${rows.join('\n')}`;
 });
 
-const blueprints = builtinBlueprints
-  .map(
-    ({ key, description, slots }) =>
-      `| \`${key}\` | ${cell(description)} | ${slots.map(({ name, default: preset }) => (preset === undefined ? `\`${name}\`` : `\`[${name}]\``)).join(' ')} |`,
-  )
+/** Every blueprint has them. */
+const ofAll: ReadonlySet<string> = new Set(['schedule', 'deliver', 'timezone']);
+
+const blueprints = blueprintViews()
+  .map(({ key, description, fields }) => {
+    const slots = fields.filter(({ name }) => !ofAll.has(name));
+    const names = slots.map(({ name, default: preset, optional }) => (preset === null && !optional ? `\`${name}\`` : `\`[${name}]\``));
+    return `| \`${key}\` | ${cell(description)} | ${names.join(' ')} |`;
+  })
   .join('\n');
 
 const text = `# Slash commands
@@ -71,7 +75,7 @@ A prompt that comes while a turn runs waits (\`display.busy_input_mode: queue\`,
 
 ## Blueprints
 
-\`/blueprint\` (\`/bp\`) lists ready-made scheduled jobs. \`/bp reminder\` asks for what it needs, one question after the other; \`/bp reminder what="call mother" when=2h\` makes the job at once. A skill offers its own with \`metadata.<vendor>.blueprint\` in its SKILL.md: \`schedule\`, \`prompt\`, \`title\`, \`description\` and \`slots\` (\`name\`, \`label\`, \`default\`, \`options\`); \`{slot}\` stands for a value, \`{time:cron}\` for the daily cron line of a time of day.
+\`/blueprint\` (\`/bp\`) lists ready-made scheduled jobs: those of the cron worker, which the page and \`agent cron blueprints\` show too, and those that [skills](skills.md#a-scheduled-job-to-fill-in) suggest. \`/bp reminder\` asks for what it needs, one question after the other; \`/bp reminder what="call mother" time=18:00\` makes the job at once. Every one takes \`schedule\` as well, free text in place of its own (\`/bp reminder what="the tea" schedule=5m\`), \`deliver\` (as a rule the chat you are in) and \`timezone\`.
 
 | blueprint | does | slots (in brackets: has a default) |
 |---|---|---|

@@ -3,80 +3,75 @@
  * job. Everything answered so far stands in the line itself, so nothing is lost by a restart.
  */
 import { AgentError } from '../../base/errors.ts';
-import { builtinBlueprints, filled, skillBlueprint, type Blueprint } from './blueprints.ts';
+import { asked, catalogue, makeJob, wrongValue, type Blueprint, type Values } from './blueprints.ts';
 import { split, text, type CommandResult, type Invocation } from './command.ts';
-import type { CommandHost } from './host.ts';
+import type { CommandHost, FieldFacts } from './host.ts';
 import { columns } from './views.ts';
 
 export async function runBlueprint({ host, args }: Invocation): Promise<CommandResult> {
   const all = await catalogue(host);
   const [key, rest] = split(args);
-  if (!key || key === 'list')
-    return text(columns(all.map((one) => [`  ${one.key}`, one.description, slotNames(one)])), { blueprints: all });
+  if (!key || key === 'list') {
+    const blueprints = all.map(({ suggested, ...one }) => ({ ...one, skill: suggested?.skill ?? null }));
+    return text(columns(all.map((one) => [`  ${one.key}`, one.description, slotNames(one)])), { blueprints });
+  }
   const blueprint = all.find((one) => one.key === key.toLowerCase()) ?? all.find((one) => one.key.startsWith(key.toLowerCase()));
   if (!blueprint) throw new AgentError('NOT_FOUND', `there is no blueprint "${key}"`, { fix: '/blueprint lists them' });
-  const values = slotValues(rest);
-  const known = new Set(blueprint.slots.map(({ name }) => name));
-  const stranger = Object.keys(values).find((name) => !known.has(name));
+  return await filledIn(host, blueprint, rest);
+}
+
+/** Asks for what is open, or makes the job: `...` goes on asking, also for what has a default. */
+async function filledIn(host: CommandHost, blueprint: Blueprint, words: string): Promise<CommandResult> {
+  const values = slotValues(words);
+  const stranger = Object.keys(values).find((name) => !blueprint.fields.some((field) => field.name === name));
   if (stranger !== undefined)
     throw new AgentError('USAGE', `${blueprint.key} has no slot "${stranger}"`, { fix: `its slots: ${slotNames(blueprint)}` });
-  const given = Object.keys(values).length > 0 && !/(?:^|\s)\.\.\.$/.test(rest);
-  const open = blueprint.slots.find(({ name, default: preset }) => values[name] === undefined && !(given && preset !== undefined));
+  const given = Object.keys(values).length > 0;
+  const talks = /(?:^|\s)\.\.\.$/.test(words);
+  if (given && talks) {
+    const wrong = await wrongValue(host, blueprint, values);
+    if (wrong) return again(blueprint, values, wrong);
+  }
+  const open = asked(blueprint).find(({ name, default: preset }) => values[name] === undefined && !(given && !talks && preset !== null));
   if (open) return question(blueprint, open, values);
-  return create(host, blueprint, values);
-}
-
-/** Built-in ones first, then those of skills; a skill that cannot be read stands in nobody's way. */
-export async function catalogue(host: CommandHost): Promise<Blueprint[]> {
-  const offered = await host.call('skills.list', {}).then(
-    ({ skills }) => skills.filter(({ has_blueprint, enabled, hidden_because }) => has_blueprint && enabled && hidden_because === null),
-    () => [],
-  );
-  const ofSkills = await Promise.all(
-    offered.map(async ({ name }) => {
-      try {
-        return skillBlueprint(name, (await host.call('skills.view', { name })).content);
-      } catch {
-        return undefined;
-      }
-    }),
-  );
-  const found = ofSkills.filter((one) => one !== undefined);
-  return [...builtinBlueprints.filter(({ key }) => !found.some((one) => one.key === key)), ...found];
-}
-
-function question(blueprint: Blueprint, slot: Blueprint['slots'][number], values: Record<string, string>): CommandResult {
-  const asked = (more: Record<string, string>) =>
-    `/blueprint ${[blueprint.key, ...Object.entries({ ...values, ...more }).map(([name, value]) => `${name}=${quoted(value)}`)].join(' ')}`;
-  const proposals = [...new Set([...(slot.default === undefined ? [] : [slot.default]), ...(slot.options ?? [])])];
-  const last = blueprint.slots.at(-1) === slot;
-  return {
-    kind: 'choice',
-    text: `${blueprint.title}: ${slot.label}${slot.help ? ` (${slot.help})` : ''}`,
-    // The answer of the user goes behind it.
-    args: `${asked({})} ${slot.name}=`,
-    data: { blueprint: blueprint.key, slot: slot.name },
-    choices: proposals.map((value) => ({
-      label: value,
-      line: last ? asked({ [slot.name]: value }) : `${asked({ [slot.name]: value })} ...`,
-    })),
-  };
-}
-
-async function create(host: CommandHost, blueprint: Blueprint, given: Record<string, string>): Promise<CommandResult> {
-  const values = Object.fromEntries(blueprint.slots.map(({ name, default: preset }) => [name, given[name] ?? preset ?? '']));
-  const { job } = await host.call('cron.create', {
-    schedule: filled(blueprint.schedule, values),
-    prompt: filled(blueprint.prompt, values),
-    name: blueprint.title,
-    deliver: host.origin ?? 'local',
-  });
+  const job = await makeJob(host, blueprint, values);
   const next = job.next_run_at ? `, next ${new Date(job.next_run_at).toLocaleString('sv-SE').slice(0, 16)}` : '';
   return text(`Made the job “${job.name}” (${job.id}): ${job.schedule.display}${next}. /cron lists it.`, { job });
 }
 
-const slotNames = ({ slots }: Blueprint): string =>
-  slots.map(({ name, default: preset }) => (preset === undefined ? name : `[${name}]`)).join(' ');
+/** The same question once more, with what was wrong about the answer. */
+function again(blueprint: Blueprint, values: Values, { name, why }: { name: string; why: string }): CommandResult {
+  const { [name]: answer, ...others } = values;
+  const asks = question(
+    blueprint,
+    blueprint.fields.find((field) => field.name === name)!,
+    others,
+  );
+  return { ...asks, text: `“${answer}” will not do: ${why}\n${asks.text}` };
+}
+
+function question(blueprint: Blueprint, field: FieldFacts, values: Values): CommandResult {
+  const known = (more: Values) =>
+    `/blueprint ${[blueprint.key, ...Object.entries({ ...values, ...more }).map(([name, value]) => `${name}=${quoted(value)}`)].join(' ')}`;
+  const proposals = [
+    ...(field.default === null || field.options.some(({ value }) => value === field.default)
+      ? []
+      : [{ value: field.default, label: field.default }]),
+    ...field.options.toSorted((a, b) => Number(b.value === field.default) - Number(a.value === field.default)),
+  ];
+  const last = asked(blueprint).every(({ name }) => name === field.name || values[name] !== undefined);
+  return {
+    kind: 'choice',
+    text: `${blueprint.title}: ${field.label}${field.help ? ` (${field.help})` : ''}`,
+    // The answer of the user goes behind it.
+    args: `${known({})} ${field.name}=`,
+    data: { blueprint: blueprint.key, slot: field.name },
+    choices: proposals.map(({ value, label }) => ({ label, line: `${known({ [field.name]: value })}${last ? '' : ' ...'}` })),
+  };
+}
+
+const slotNames = ({ fields }: Blueprint): string =>
+  fields.map(({ name, default: preset, optional }) => (preset === null && !optional ? name : `[${name}]`)).join(' ');
 
 const quoted = (value: string): string => (/^[^\s"]+$/.test(value) ? value : `"${value.replaceAll(/["\\]/g, '\\$&')}"`);
 

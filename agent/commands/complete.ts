@@ -1,6 +1,6 @@
 /** What a half-written command line may become. */
 import { split, type SlashCommand } from './command.ts';
-import { catalogue } from './blueprint.ts';
+import { catalogue } from './blueprints.ts';
 import { skillsOf } from './dispatch.ts';
 import type { CommandHost } from './host.ts';
 import { availableOn, findCommand } from './registry.ts';
@@ -89,8 +89,8 @@ const lists: Record<
     const [key] = split(before);
     const all = await catalogue(host);
     if (!before.trim()) return all.map((one) => word(one.key, one.description));
-    const slots = all.find((one) => one.key === key)?.slots ?? [];
-    return slots.filter(({ name }) => !before.includes(`${name}=`)).map(({ name, label }) => word(`${name}=`, label));
+    const fields = all.find((one) => one.key === key)?.fields ?? [];
+    return fields.filter(({ name }) => !before.includes(`${name}=`)).map(({ name, label }) => word(`${name}=`, label));
   },
   async job(host, before) {
     if (!before.trim()) return ['list', 'run', 'pause', 'resume', 'rm'].map((name) => word(name));

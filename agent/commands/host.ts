@@ -3,6 +3,8 @@
  * reads of the answer; the host adds the session. A test gives a fake, the agent worker its own methods.
  */
 
+import type { SkillBlueprint } from '../skills/blueprint.ts';
+
 export const surfaces = ['api', 'batch', 'cli', 'desktop', 'gateway', 'other', 'scheduled_task', 'tui'] as const;
 export type Surface = (typeof surfaces)[number];
 
@@ -39,6 +41,27 @@ export interface JobFacts {
   last_status: string | null;
   deliver: string;
 }
+
+/** A blueprint of the cron worker. */
+export interface BlueprintFacts {
+  key: string;
+  title: string;
+  description: string;
+  fields: FieldFacts[];
+}
+
+export interface FieldFacts {
+  name: string;
+  /** The question. */
+  label: string;
+  help: string | null;
+  /** Null = has to be given, unless `optional`. */
+  default: string | null;
+  optional: boolean;
+  options: { value: string; label: string }[];
+}
+
+type FilledBlueprint = { blueprint: string; values: Record<string, string> };
 
 interface Call<P, R> {
   params: P;
@@ -151,6 +174,9 @@ export interface Calls {
   'process.list': Call<Nothing, { processes: { process_id: string; command: string; state: string }[] }>;
   'cron.list': Call<Nothing, { jobs: JobFacts[] }>;
   'cron.create': Call<{ schedule: string; prompt: string; name: string; deliver: string }, { job: JobFacts }>;
+  'cron.blueprints': Call<Nothing, { blueprints: BlueprintFacts[] }>;
+  'cron.blueprints.preview': Call<FilledBlueprint, { name: string }>;
+  'cron.blueprints.instantiate': Call<FilledBlueprint, { job: JobFacts }>;
   'cron.pause': JobCall;
   'cron.resume': JobCall;
   'cron.remove': JobCall;
@@ -196,6 +222,8 @@ export interface CommandHost {
   sideAnswer(taskId: string): Promise<string> | null;
   facts(): ServiceFacts;
   usageOfDays(days: number): UsageOfDays;
+  /** Suggested by the skills that this session is offered. */
+  skillBlueprints(): SkillBlueprint[];
   /** Reads `.env` afresh; how many names it has. */
   reloadEnv(): number;
   /** `personalities` and `quick_commands` of config.yaml. */

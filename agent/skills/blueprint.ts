@@ -3,6 +3,7 @@
  * scheduled before somebody fills it in and submits it.
  */
 import { z } from 'zod';
+import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 
 const Key = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a key has small letters, digits, - and _');
@@ -83,4 +84,88 @@ interface Suggesting {
   name: string;
   description: string;
   blueprint: Blueprint | undefined;
+}
+
+/** What the words of a choice of days stand for, besides a list of them. */
+export const weekdayPresets = ['daily', 'weekdays', 'weekends'] as const;
+
+/** The default as somebody would write it. */
+export const presetOf = (slot: Slot): string => (slot.kind === 'weekdays' ? daysInWords(slot.default) : slot.default);
+
+/** As `cron.create` takes it. */
+export interface FilledBlueprint {
+  name: string;
+  schedule: string;
+  prompt: string;
+  deliver: string;
+}
+
+/** Values by slot; besides `schedule` and `deliver`. Errors: INVALID_PARAMS with every wrong one in `facts.errors`, as `cron.blueprints.instantiate`. */
+export function fillSkillBlueprint({ blueprint }: SkillBlueprint, given: Readonly<Record<string, string>>): FilledBlueprint {
+  const { title, slots } = blueprint;
+  const errors: { path: string; message: string }[] = [];
+  const values: Record<string, string> = {};
+  for (const [name, slot] of Object.entries(slots)) {
+    const checked = schemaOf(slot).safeParse(given[name] ?? presetOf(slot));
+    if (checked.success) values[name] = checked.data;
+    else errors.push({ path: `values.${name}`, message: checked.error.issues[0]!.message });
+  }
+  const [first] = errors;
+  if (first)
+    throw new AgentError('INVALID_PARAMS', `${first.path}: ${first.message}`, {
+      field: first.path,
+      facts: { errors },
+      fix: `correct ${errors.map(({ path }) => path).join(', ')}`,
+    });
+  const schedule = given.schedule || filled(blueprint.schedule, values);
+  return {
+    name: title,
+    schedule,
+    prompt: filled(blueprint.prompt, { ...values, schedule }),
+    deliver: given.deliver ?? blueprint.deliver ?? 'local',
+  };
+}
+
+function schemaOf(slot: Slot): z.ZodType<string> {
+  switch (slot.kind) {
+    case 'time':
+      return Time;
+    case 'text':
+      return z.string().max(2_000);
+    case 'enum':
+      return z.string().refine((value) => slot.options.includes(value), `one of ${slot.options.join(', ')}`);
+    case 'weekdays':
+      return z
+        .string()
+        .transform((words) => Weekdays.safeParse(words.includes(',') || isDay(words) ? words.split(',').map((day) => day.trim()) : words))
+        .refine(({ success }) => success, `${weekdayPresets.join(', ')}, or days such as mon,wed`)
+        .transform(({ data }) => daysForSchedule(data!));
+  }
+}
+
+const isDay = (word: string): boolean => (weekdays as readonly string[]).includes(word);
+
+const presets = { daily: 'day', weekdays: 'weekday', weekends: 'weekend' } as const;
+
+function daysInWords(days: readonly string[]): string {
+  return weekdayPresets.find((word) => sameDays(Weekdays.parse(word), days)) ?? days.join(',');
+}
+
+/** As a schedule says it: `every {days} at {time}`. */
+function daysForSchedule(days: readonly string[]): string {
+  const words = daysInWords(days);
+  return presets[words as keyof typeof presets] ?? words;
+}
+
+const sameDays = (a: readonly string[], b: readonly string[]): boolean =>
+  new Set([...a, ...b]).size === a.length && new Set(b).size === a.length;
+
+/** `{slot}` becomes its value; `{time:cron}` turns HH:MM into a daily cron line. */
+function filled(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replaceAll(/\{([a-z0-9_-]+)(?::(cron))?\}/g, (whole, name: string, form: string | undefined) => {
+    const value = values[name];
+    if (value === undefined) return whole;
+    const time = form === 'cron' ? /^(\d{2}):(\d{2})$/.exec(value) : null;
+    return time ? `${Number(time[2])} ${Number(time[1])} * * *` : value;
+  });
 }

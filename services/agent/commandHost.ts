@@ -48,6 +48,9 @@ const methods = {
   'process.list': tools.processList,
   'cron.list': cron.listJobs,
   'cron.create': cron.createJob,
+  'cron.blueprints': cron.listBlueprints,
+  'cron.blueprints.preview': cron.previewBlueprint,
+  'cron.blueprints.instantiate': cron.instantiateBlueprint,
   'cron.pause': cron.pauseJob,
   'cron.resume': cron.resumeJob,
   'cron.remove': cron.removeJob,
@@ -119,6 +122,7 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
         tools: names.length,
       };
     },
+    skillBlueprints: () => parts.skills.blueprints(session),
     usageOfDays: (days) => usageOfDays(parts, days),
     reloadEnv: () => context.secrets().names().length,
     personalities: () => context.config().config.personalities ?? {},

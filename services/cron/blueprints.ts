@@ -14,12 +14,21 @@ import type { Blueprint, Field, Values } from './blueprints/blueprint.ts';
 import { blueprintTable } from './blueprints/table.ts';
 import type { Desk } from './desk.ts';
 import { BLUEPRINT_SCRIPTS, checkDeliver, createJob } from './jobs.ts';
+import { parseSchedule } from './schedule.ts';
 import { isZone } from './wallClock.ts';
 
 type Given = Readonly<Record<string, string | number>>;
 
 /** Asked of every blueprint. */
 const commonFields: readonly Field[] = [
+  {
+    name: 'schedule',
+    type: 'text',
+    shape: 'schedule',
+    label: 'Another schedule',
+    optional: true,
+    help: 'free text in place of the above: 30m, every 2h, every monday 9am',
+  },
   {
     name: 'deliver',
     type: 'text',
@@ -68,7 +77,7 @@ export function fillBlueprint(key: string, given: Given) {
   return {
     key,
     name: name.length > limits.cron.nameMaxChars ? `${name.slice(0, limits.cron.nameMaxChars - 1)}…` : name,
-    schedule: { text: schedule, timezone },
+    schedule: { text: values.schedule || schedule, timezone },
     prompt: prompt ?? null,
     script: script ?? null,
     deliver: values.deliver!,
@@ -165,6 +174,9 @@ function checkText(field: Extract<Field, { type: 'text' }>, value: string, wrong
     }
     case 'zone':
       return isZone(value) ? value : wrong('a time zone such as Europe/Berlin');
+    case 'schedule':
+      // Its zone is known where the job is made.
+      return parseSchedule(value, { nowMs: Date.now(), zone: 'UTC' }).display;
     case 'url':
       return isUrl(value) ? value : wrong('an address that begins with http:// or https://');
     case 'urls': {
@@ -207,9 +219,14 @@ const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word
 
 /** Values that fit, for what does not depend on them. */
 const examples = ({ fields }: Blueprint): Values =>
-  Object.fromEntries(
-    fields.map((field) => [field.name, field.default ?? (field.type === 'text' && field.shape === 'path' ? '/' : 'text')]),
-  );
+  Object.fromEntries(fields.map((field) => [field.name, field.default ?? exampleOf(field)]));
+
+const exampleOf = (field: Field): string => {
+  if (field.type !== 'text' || field.shape === undefined) return field.optional ? '' : 'text';
+  return field.optional
+    ? ''
+    : ({ path: '/', url: 'https://example.org/', urls: 'https://example.org/', zone: 'UTC', schedule: '1d' } as const)[field.shape];
+};
 
 /** With the fields that have to be given. */
 function commandOf(blueprint: Blueprint): string {

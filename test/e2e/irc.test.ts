@@ -298,6 +298,7 @@ t.test('other commands of a chat are answered by the agent, and one that asks so
   await using irc = await startNgircd();
   using home = ircHome(irc);
   await using agent = await startWorker(home, 'agent', { demo: true });
+  await using _cron = await startWorker(home, 'cron');
   await using worker = await startGateway(home);
   const alice = await irc.join('alice', '#room');
   alice.say('#room', 'agent: /whoami');

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { ResultOf } from '../../ipc/method.ts';
+import { listBlueprints, listJobs } from '../../ipc/contracts/cron.ts';
 import { eventsSince, sessionHistory, sessionList, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { commandDispatch } from '../../ipc/contracts/rpcCommands.ts';
 import { promptBtw, sessionQueue, type contextBreakdown } from '../../ipc/contracts/rpcSessions.ts';
@@ -299,18 +300,49 @@ t.test('slash.10 /blueprint lists, asks one question after the other, and makes 
   using client = await connect(worker);
   const session = await client.create();
   t.match((await run(client, session, '/blueprint')).text, /morning-briefing[\s\S]*reminder/);
-  const first = await run(client, session, '/bp reminder');
-  t.match(first, { kind: 'choice', text: /What should I remind you of/, args: '/blueprint reminder what=' });
-  const second = await run(client, session, `${first.args}"water the plants" ...`);
-  t.match(second, {
+  let asked = await run(client, session, '/bp reminder');
+  t.match(asked, { kind: 'choice', text: /What should it say\?/, args: '/blueprint reminder what=' });
+  asked = await run(client, session, `${asked.args}"water the plants" ...`);
+  t.match(asked, {
     kind: 'choice',
-    text: /When\?/,
-    choices: [{ label: '30m', line: '/blueprint reminder what="water the plants" when=30m' }],
+    text: /At what time\?/,
+    choices: [{ label: '09:00', line: '/blueprint reminder what="water the plants" time=09:00 ...' }],
   });
-  t.match(await run(client, session, second.choices[0]!.line), { kind: 'text', text: /Made the job “Reminder”.*30m/ });
-  t.match(await run(client, session, '/bp reminder what=tea when=2h'), { kind: 'text', text: /2h/ }, 'slot=value makes it at once');
-  t.match((await run(client, session, '/cron')).text, /Reminder +30m[\s\S]*Reminder +2h/);
-  await t.rejects(run(client, session, '/bp reminder colour=red'), { code: 'USAGE', fix: /what \[when\]/ });
+  t.match(await run(client, session, `${asked.args}"25:00" ...`), {
+    kind: 'choice',
+    text: /“25:00” will not do: a time of day/,
+    args: asked.args,
+  });
+  asked = await run(client, session, asked.choices[0]!.line);
+  t.match(asked, { text: /On which days\?/, choices: [{ label: 'every day' }, { label: 'Monday to Friday' }, {}] });
+  asked = await run(client, session, asked.choices[1]!.line);
+  t.match(await run(client, session, asked.choices[0]!.line), {
+    kind: 'text',
+    text: /Made the job “Reminder: water the plants”.*every weekday 09:00/,
+  });
+  t.match(await run(client, session, '/bp reminder what=tea schedule=2h'), { kind: 'text', text: /2h/ }, 'slot=value makes it at once');
+  t.match((await run(client, session, '/cron')).text, /Reminder: water the plants +every weekday[\s\S]*Reminder: tea +2h/);
+  await t.rejects(run(client, session, '/bp reminder colour=red'), { code: 'USAGE', fix: /what \[time\]/ });
+  await t.rejects(run(client, session, '/bp reminder what=x time=25:00'), { code: 'INVALID_PARAMS', field: 'values.time' });
+});
+
+t.test('slash.10 /blueprint offers what agent cron blueprints offers, and what skills suggest; without cron it says so', async (t) => {
+  const blueprint =
+    'metadata: { agent: { blueprint: { schedule: "every {days} at {at}", slots: { days: { kind: weekdays, default: daily }, at: { kind: time, default: "07:30" } } } } }';
+  using own = testHome({ 'skills/news/SKILL.md': `---\nname: news\ndescription: Reads the news.\n${blueprint}\n---\nText` });
+  await using agent = await startWorker(own, 'agent', { demo: true });
+  using client = await connect(agent);
+  const session = await client.create();
+  await t.rejects(run(client, session, '/bp'), { code: 'PEER_UNREACHABLE', message: /cron/, fix: /agent start cron/ });
+  await using jobs = await startWorker(own, 'cron');
+  using link = await jobs.dial();
+  const offered = (await run(client, session, '/bp')).data as { blueprints: { key: string; skill: string | null }[] };
+  t.same(
+    offered.blueprints.map(({ key }) => key),
+    [...(await link.call(listBlueprints, {})).blueprints.map(({ key }) => key), 'news'],
+  );
+  t.match(await run(client, session, '/bp news at=18:00 days=mon,thu'), { text: /Made the job “news”.*every mon,thu at 18:00/ });
+  t.match((await link.call(listJobs, {})).jobs, [{ prompt: /^Use the skill "news"/, schedule: { words: /Monday/ } }]);
 });
 
 t.test('slash.11 /reload-mcp asks first, since the cache starts anew', async (t) => {

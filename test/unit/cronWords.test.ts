@@ -105,7 +105,7 @@ t.test('every blueprint makes a job of its defaults that can be scheduled, and r
     const values = Object.fromEntries(
       fields
         .filter(({ default: preset, optional }) => preset === null && !optional)
-        .map(({ name }) => [name, name === 'feeds' ? 'https://example.org/feed' : '/tmp']),
+        .map(({ name }) => [name, /feeds|url/.test(name) ? 'https://example.org/feed' : '/tmp']),
     );
     const filled = fillBlueprint(key, values);
     t.ok(scheduleInWords(schedule(filled.schedule.text)).length > 0, key);
@@ -129,6 +129,12 @@ t.test('every blueprint makes a job of its defaults that can be scheduled, and r
         `${key} ${name} NUL`,
       );
     }
+    t.match(
+      fillBlueprint(key, { ...values, schedule: ' every  2h ' }),
+      { schedule: { text: 'every 2h' } },
+      `${key}: other.2, a free-text schedule`,
+    );
+    t.throws(() => fillBlueprint(key, { ...values, schedule: 'whenever' }), { code: 'INVALID_PARAMS', field: 'values.schedule' });
     t.throws(() => fillBlueprint(key, { ...values, constructor: 'x' }), { code: 'INVALID_PARAMS', field: 'values.constructor' });
   }
 });

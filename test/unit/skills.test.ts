@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { blueprintOf } from '../../agent/skills/blueprint.ts';
+import { blueprintOf, fillSkillBlueprint } from '../../agent/skills/blueprint.ts';
 import { hiddenBecause, type Offer } from '../../agent/skills/gates.ts';
 import { SkillLibrary } from '../../agent/skills/library.ts';
 import { plannedWrite, type SkillRequest } from '../../agent/skills/skillEdit.ts';
@@ -141,6 +141,22 @@ t.test('gates: whom a skill is offered to', async (t) => {
     if (want === null) t.equal(why, null, front);
     else t.match(why, want, front);
   }
+});
+
+t.test('a filled blueprint: every value is checked by its kind, and each wrong one is named', async (t) => {
+  const skill = parse(
+    'description: d\nmetadata:\n  agent:\n    blueprint: { key: k, schedule: "{at:cron}", prompt: "{len} {days} {schedule}", deliver: "irc:#a", slots: { at: { kind: time, default: "07:05" }, days: { kind: weekdays, default: weekends }, len: { kind: enum, default: short, options: [short, long] } } }',
+  ).skill!;
+  const fill = (values: Record<string, string>) => fillSkillBlueprint(blueprintOf({ ...skill, name: 'news' })!, values);
+  t.same(fill({}), { name: 'news', schedule: '5 7 * * *', prompt: 'short weekend 5 7 * * *', deliver: 'irc:#a' });
+  t.match(fill({ days: 'fri', len: 'long', deliver: 'local' }), { prompt: /^long fri /, deliver: 'local' });
+  t.match(fill({ days: 'sun, sat', schedule: 'every 2h' }), { schedule: 'every 2h', prompt: 'short weekend every 2h' });
+  t.throws(() => fill({ at: '25:00', days: 'someday', len: 'x' }), {
+    code: 'INVALID_PARAMS',
+    facts: {
+      errors: [{ path: 'values.at' }, { path: 'values.days', message: /mon,wed/ }, { path: 'values.len', message: 'one of short, long' }],
+    },
+  });
 });
 
 t.test('blueprints: typed slots with defaults, and the schedule', async (t) => {

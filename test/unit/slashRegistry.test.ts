@@ -1,11 +1,12 @@
 /** The registry of slash commands: what a line means, and who may say it. */
 import t from 'tap';
+import { AgentError } from '../../base/errors.ts';
 import { slotValues } from '../../agent/commands/blueprint.ts';
-import { filled, skillBlueprint } from '../../agent/commands/blueprints.ts';
 import { completeLine } from '../../agent/commands/complete.ts';
 import { dispatch } from '../../agent/commands/dispatch.ts';
 import type { CommandHost, Surface } from '../../agent/commands/host.ts';
 import { availableOn, commandWords, findCommand, registry } from '../../agent/commands/registry.ts';
+import type { SkillBlueprint } from '../../agent/skills/blueprint.ts';
 
 /** Answers of the host by method; a function gets the parameters. */
 function hostOf(answers: Record<string, unknown> = {}, more: Partial<CommandHost> = {}): CommandHost & { calls: [string, unknown][] } {
@@ -28,6 +29,7 @@ function hostOf(answers: Record<string, unknown> = {}, more: Partial<CommandHost
     sideAnswer: () => null,
     facts: () => ({ version: '1.2.3', profile: 'default', home: '/h', model: null, provider: null, scripted: false, cwd: '/', tools: 0 }),
     usageOfDays: () => ({ turns: 0, sessions: 0, model_calls: 0, tool_calls: 0, days: [], models: [] }),
+    skillBlueprints: () => [],
     reloadEnv: () => 0,
     personalities: () => ({}),
     quickCommands: () => ({}),
@@ -161,23 +163,117 @@ t.test('values of a blueprint: quotes, and words that go on with the last one', 
   t.same(slotValues('what="a \\"b\\" c" when=2h'), { what: 'a "b" c', when: '2h' });
   t.same(slotValues('what=feed the cat when=30m'), { what: 'feed the cat', when: '30m' });
   t.throws(() => slotValues('feed'), { code: 'USAGE' });
-  t.equal(filled('{time:cron}', { time: '7:05' }), '5 7 * * *');
-  t.throws(() => filled('{time:cron}', { time: '25:00' }), { code: 'BAD_SCHEDULE' });
 });
 
-t.test('a skill declares a blueprint in its frontmatter, slots as a list or a map; without a schedule it says so', async (t) => {
-  const skill = (blueprint: string) => `---\nname: water\nmetadata:\n  acme:\n    blueprint: ${blueprint}\n---\nText`;
-  t.match(skillBlueprint('water', skill('{ schedule: "every {every}", slots: [{ name: every, default: 1d }, place] }')), {
-    key: 'water',
-    schedule: 'every {every}',
-    slots: [
-      { name: 'every', default: '1d' },
-      { name: 'place', label: 'place?' },
-    ],
+const asked = { help: null, optional: false, options: [] };
+const tea = {
+  key: 'tea',
+  title: 'Tea',
+  description: 'Says that it is ready.',
+  fields: [
+    { ...asked, name: 'what', label: 'Which tea?', default: null },
+    {
+      ...asked,
+      name: 'days',
+      label: 'When?',
+      default: 'day',
+      options: ['weekday', 'day'].map((value) => ({ value, label: `every ${value}` })),
+    },
+    { ...asked, name: 'schedule', label: 'Another schedule', default: null, optional: true },
+    { ...asked, name: 'deliver', label: 'Where to?', default: 'local' },
+  ],
+};
+const job = { id: 'job_1', name: 'Tea', schedule: { display: '5m' }, next_run_at: null };
+const news: SkillBlueprint = {
+  skill: 'news',
+  description: 'Reads the news.',
+  blueprint: {
+    key: 'news',
+    title: 'News',
+    schedule: 'every {days} at {at}',
+    prompt: 'News of {topic}',
+    slots: {
+      at: { kind: 'time', default: '07:30' },
+      days: { kind: 'weekdays', default: ['mon', 'tue', 'wed', 'thu', 'fri'] },
+      topic: { kind: 'enum', default: 'tea', options: ['tea', 'cats'], label: 'Of what?' },
+    },
+  },
+};
+const offering = (more: Partial<CommandHost> = {}, preview: unknown = { name: 'Tea' }) =>
+  hostOf(
+    {
+      'cron.blueprints': { blueprints: [tea] },
+      'cron.blueprints.preview': preview,
+      'cron.blueprints.instantiate': { job },
+      'cron.create': { job },
+    },
+    { skillBlueprints: () => [news], ...more },
+  );
+
+t.test('blueprints of the cron worker and of skills stand in one list; a skill may put its own in the place of one', async (t) => {
+  const keys = async (host: CommandHost) =>
+    ((await dispatch(host, '/bp')).data as { blueprints: { key: string; skill: string | null }[] }).blueprints;
+  t.match(await keys(offering()), [
+    { key: 'tea', skill: null },
+    { key: 'news', skill: 'news' },
+  ]);
+  const own = offering({ skillBlueprints: () => [{ ...news, blueprint: { ...news.blueprint, key: 'tea' } }] });
+  t.match(await keys(own), [{ key: 'tea', skill: 'news' }]);
+  t.same((await keys(own)).length, 1);
+  const texts = async (line: string) => (await completeLine(offering(), line)).items.map(({ text }) => text);
+  t.same(await texts('/bp '), ['tea', 'news']);
+  t.same(await texts('/bp tea what=x '), ['days=', 'schedule=', 'deliver=']);
+});
+
+t.test('a blueprint is asked for field by field, its default first; what the cron worker refuses is asked again', async (t) => {
+  const host = offering();
+  t.match(await dispatch(host, '/bp tea'), { kind: 'choice', text: 'Tea: Which tea?', args: '/blueprint tea what=', choices: [] });
+  const second = await dispatch(host, '/bp tea what="green one" ...');
+  t.same(second.choices, [
+    { label: 'every day', line: '/blueprint tea what="green one" days=day' },
+    { label: 'every weekday', line: '/blueprint tea what="green one" days=weekday' },
+  ]);
+  await dispatch(offering({ origin: 'irc:#room' }), second.choices![0]!.line);
+  const errors = [{ path: 'values.days', message: 'one of day, weekday' }];
+  const refusing = offering({
+    call: (async (name: string, params: unknown) => {
+      if (name === 'cron.blueprints.preview') throw new AgentError('INVALID_PARAMS', 'no', { facts: { errors } });
+      return offering().call(name as never, params as never);
+    }) as CommandHost['call'],
   });
-  t.match(skillBlueprint('water', skill('{ schedule: 1h, slots: { place: { label: Where? }, every: 2 } }')), {
-    slots: [{ label: 'Where?' }, { default: '2' }],
+  t.match(await dispatch(refusing, '/bp tea what=x days=never ...'), {
+    kind: 'choice',
+    text: '“never” will not do: one of day, weekday\nTea: When?',
+    args: '/blueprint tea what=x days=',
   });
-  t.equal(skillBlueprint('water', 'no frontmatter'), undefined);
-  t.throws(() => skillBlueprint('water', skill('{ prompt: x }')), { code: 'BAD_REQUEST' });
+});
+
+t.test('the cron worker makes the job of a blueprint, and its result goes where it was asked for', async (t) => {
+  const made = async (line: string, more: Partial<CommandHost> = {}) => {
+    const host = offering(more);
+    t.match(await dispatch(host, line), { kind: 'text', text: 'Made the job “Tea” (job_1): 5m. /cron lists it.' });
+    return host.calls.at(-1);
+  };
+  const values = { what: 'x', schedule: '5m' };
+  t.same(await made('/bp tea what=x schedule=5m'), ['cron.blueprints.instantiate', { blueprint: 'tea', values }]);
+  t.same(await made('/bp tea what=x schedule=5m', { origin: 'irc:#room' }), [
+    'cron.blueprints.instantiate',
+    { blueprint: 'tea', values: { deliver: 'irc:#room', ...values } },
+  ]);
+  t.same(await made('/bp news topic=cats'), [
+    'cron.create',
+    { name: 'News', schedule: 'every weekday at 07:30', prompt: 'News of cats', deliver: 'local' },
+  ]);
+  t.same(await made('/bp news days=mon,sat at=18:00'), [
+    'cron.create',
+    { name: 'News', schedule: 'every mon,sat at 18:00', prompt: 'News of tea', deliver: 'local' },
+  ]);
+  t.match(await made('/bp news schedule="every 2h"'), ['cron.create', { schedule: 'every 2h' }]);
+});
+
+t.test('with the cron worker down, /blueprint says what to start', async (t) => {
+  const down = new AgentError('PEER_UNREACHABLE', 'the cron worker does not answer', { fix: 'agent start cron' });
+  const host = offering({ call: () => Promise.reject(down) });
+  await t.rejects(dispatch(host, '/bp'), { code: 'PEER_UNREACHABLE', fix: /agent start cron/ });
+  t.same((await completeLine(host, '/bp t')).items, []);
 });

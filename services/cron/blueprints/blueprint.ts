@@ -12,7 +12,7 @@ interface FieldBase {
 
 export type Field = FieldBase &
   (
-    | { type: 'text'; long?: true; shape?: 'path' | 'url' | 'urls' | 'zone' }
+    | { type: 'text'; long?: true; shape?: 'path' | 'url' | 'urls' | 'zone' | 'schedule' }
     | { type: 'time' | 'weekday' }
     | { type: 'number'; min: number; max: number }
     | { type: 'choice'; options: readonly { value: string; label: string }[] }

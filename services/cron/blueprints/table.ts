@@ -5,6 +5,7 @@ import { diskSpace } from './diskSpace.ts';
 import { feedReading } from './feedReading.ts';
 import { logWatch } from './logWatch.ts';
 import { morningBriefing } from './morningBriefing.ts';
+import { pageChanges } from './pageChanges.ts';
 import { reminder } from './reminder.ts';
 import { repositoryDigest } from './repositoryDigest.ts';
 import { websiteWatch } from './websiteWatch.ts';
@@ -15,6 +16,7 @@ export const blueprintTable: readonly Blueprint[] = [
   reminder,
   weeklyReview,
   feedReading,
+  pageChanges,
   repositoryDigest,
   diskSpace,
   logWatch,
