@@ -6,6 +6,7 @@ import { painter } from '../../base/paint.ts';
 import { getConfigValue, parseKeyPath, parseValue, setConfigValue } from '../../state/config/edit.ts';
 import { classOf, whenInForce, type ChangeClass } from '../../state/config/classes.ts';
 import { parseConfigText, readText } from '../../state/config/load.ts';
+import { configVersions, newerForm } from '../../state/config/schema.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { refuseSecret } from '../../state/config/accept.ts';
@@ -144,9 +145,11 @@ function path(input: Input): Promise<number> {
 async function check(input: Input): Promise<number> {
   const file = fileOf(input);
   const text = readText(file);
-  const { unknown } = parseConfigText(text, file);
-  if (input.json) printJson({ path: file, valid: true, unknown });
+  const { unknown, config } = parseConfigText(text, file);
+  if (input.json) printJson({ path: file, valid: true, unknown, ...configVersions(config) });
   else {
+    const newer = newerForm(config);
+    if (newer) note(`agent: ${newer}`);
     print(text ? `${file} is valid.` : `${file} does not exist; defaults serve.`);
     if (unknown.length) note(`agent: keys this version does not know, kept as they are: ${unknown.join(', ')}`);
   }

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { newerForm } from '../../state/config/schema.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import type { ProfilePaths } from '../../state/home.ts';
 import { installedUnit } from '../../systemd/unit.ts';
@@ -26,8 +27,10 @@ const forEachProfile = ({ profiles }: Scene, look: (profile: ProfilePaths) => Fi
 function configFiles(scene: Scene): Finding[] {
   return forEachProfile(scene, (profile) => {
     if (!existsSync(profile.config)) return ok('there is none: defaults serve');
-    const { problem, unknown } = scene.config(profile);
+    const { problem, unknown, config } = scene.config(profile);
     if (problem) return fail(`${problem.path}:${problem.line}:${problem.column}: ${problem.message}`, problem.fix);
+    const newer = newerForm(config);
+    if (newer) return warn(newer, 'use that release again, or set _config_version back once the file has been looked through');
     if (unknown.length)
       return warn(`keys that this version does not know: ${unknown.join(', ')}`, 'correct or remove them: agent config edit');
     return ok(profile.config);

@@ -363,3 +363,23 @@ export const reservedKeys: ReadonlySet<string> = new Set([
   'database',
   '_config_version',
 ]);
+
+/**
+ * Which form of config.yaml this release reads and writes (reference, Config and profiles: numbered migrations,
+ * the last 44 → 45). `_config_version` in a file names the form it was written in.
+ */
+export const LATEST_CONFIG_VERSION = 45;
+
+/** A file that names no version is read as the latest. */
+export function configVersions(config: Config): { config_version: number; latest_config_version: number } {
+  const said = config._config_version;
+  return { config_version: typeof said === 'number' ? said : LATEST_CONFIG_VERSION, latest_config_version: LATEST_CONFIG_VERSION };
+}
+
+/** Lessons 15: what a newer release wrote is read as far as it goes, and its owner is told. Null = nothing to tell. */
+export function newerForm(config: Config): string | null {
+  const { config_version, latest_config_version } = configVersions(config);
+  return config_version > latest_config_version
+    ? `it was written by a newer release (_config_version ${config_version}, this one reads up to ${latest_config_version})`
+    : null;
+}

@@ -78,6 +78,9 @@ t.test('check says what is fine, what is unknown, and that an absent file is fin
   home.write('config.yaml', 'model: { default: x }\nmy_own_key: 1\n');
   t.match(await cli(['config', 'check'], { home }), { code: 0, stdout: /is valid/, stderr: /my_own_key/ });
   t.match(JSON.parse((await cli(['config', 'check', '--json'], { home })).stdout), { valid: true, unknown: ['my_own_key'] });
+  home.write('config.yaml', '_config_version: 46\n');
+  t.match(await cli(['config', 'check'], { home }), { code: 0, stderr: /newer release \(_config_version 46, this one reads up to 45\)/ });
+  t.match(JSON.parse((await cli(['config', 'check', '--json'], { home })).stdout), { config_version: 46, latest_config_version: 45 });
 });
 
 t.test('unset removes a value; what is not set is said so', async (t) => {

@@ -171,7 +171,9 @@ t.test(
 );
 
 t.test('config.yaml: the line that is wrong, the key that is unset, the program that is not there', async (t) => {
-  using broken = testHome({ 'config.yaml': 'model:\n  default: [\n' });
+  using broken = testHome({ 'config.yaml': 'model:\n  default: [\n'   using newer = testHome({ 'config.yaml': '_config_version: 46\n' });
+  t.match((await doctor(newer)).row('config'), { status: 'warn', detail: /newer release \(_config_version 46/, fix: String }, 'lesson 15');
+});
   t.match((await doctor(broken)).row('config'), { status: 'fail', detail: /config\.yaml:\d+:\d+: / });
   using home = testHome({
     'config.yaml': `

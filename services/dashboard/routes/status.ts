@@ -8,6 +8,7 @@ import { limits } from '../../../base/limits.ts';
 import { getStatus } from '../../../ipc/contracts/http/status.ts';
 import { report } from '../../../ipc/contracts/peer.ts';
 import type { Status } from '../../../ipc/contracts/supervisor.ts';
+import { configVersions } from '../../../state/config/schema.ts';
 import { readGatewayState, type GatewayStateFile } from '../../../state/gatewayState.ts';
 import { readPause } from '../../../state/pause.ts';
 import { bootId } from '../../../state/processIdentity.ts';
@@ -64,14 +65,6 @@ function createSessionCount({ agentOf, context }: Dashboard): { count(status: St
       return known;
     },
   };
-}
-
-const LATEST_CONFIG_VERSION = 45;
-
-/** A file that names no version is read as the latest. */
-function configVersions(config: Record<string, unknown>): { config_version: number; latest_config_version: number } {
-  const said = config._config_version;
-  return { config_version: typeof said === 'number' ? said : LATEST_CONFIG_VERSION, latest_config_version: LATEST_CONFIG_VERSION };
 }
 
 function memoryFields({ memory, sampled_at }: HostFigures, status: Status | undefined, local: boolean) {
