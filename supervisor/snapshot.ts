@@ -6,6 +6,7 @@ import type { Home } from '../state/home.ts';
 import { readPause } from '../state/pause.ts';
 import type { ProcessIdentity } from '../state/processIdentity.ts';
 import type { Release } from '../state/release.ts';
+import { dashboardStart } from '../state/startedWith.ts';
 import type { SlotRunner } from './slotRunner.ts';
 
 /** What was last measured of a running slot. */
@@ -33,7 +34,8 @@ export interface StatusParts {
 
 export function composeStatus({ home, release, identity, slots, ...parts }: StatusParts): Status {
   const pause = readPause(home);
-  const address = slots.get('dashboard')?.facts.address;
+  const dashboard = slots.get('dashboard');
+  const address = dashboard?.facts.address;
   const runners = [...slots.values()];
   return {
     supervisor: {
@@ -48,6 +50,7 @@ export function composeStatus({ home, release, identity, slots, ...parts }: Stat
       boot_id: identity.boot_id,
       dashboard: typeof address === 'string' ? address : null,
       demo: parts.demo,
+      ...(dashboard ? { dashboard_start: dashboardStart(dashboard.spec.env) } : {}),
     },
     paused: pause
       ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }

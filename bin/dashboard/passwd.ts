@@ -6,6 +6,7 @@ import { limits } from '../../base/limits.ts';
 import { hashPassword } from '../../base/passwordHash.ts';
 import { loadConfig } from '../../state/config/load.ts';
 import { openWithout } from '../../state/config/lockout.ts';
+import { dashboardEnv } from '../../state/startedWith.ts';
 import { signInSettings } from '../../state/config/signIn.ts';
 import { readSecrets } from '../../state/env.ts';
 import { setEnvValue, unsetEnvValue } from '../../state/envFile.ts';
@@ -62,7 +63,7 @@ async function remove(home: Home, input: Input): Promise<number> {
   const without = {
     get: (name: string) => (/_BASIC_AUTH_(?:USERNAME|PASSWORD|PASSWORD_HASH)$/.test(name) ? undefined : secrets.get(name)),
   };
-  const open = openWithout(config, signInSettings(config, without), process.env);
+  const open = openWithout(config, signInSettings(config, without), dashboardEnv(home.config));
   if (open)
     throw new AgentError('CONFIG_LOCKOUT', `this would lock you out of the dashboard: ${open}`, {
       fix: 'set dashboard.host to 127.0.0.1 first',

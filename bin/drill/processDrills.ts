@@ -138,10 +138,16 @@ function allAsBefore({ workers }: Status, pids: ReadonlyMap<string, number>): tr
   return now.every(({ pid, row }) => row?.state === 'ready' && row.pid === pid) || undefined;
 }
 
-/** How the supervisor was started, as far as its status tells, so that it is started the same way again. */
-function launchOptionsOf({ supervisor: { demo, dashboard } }: Status): LaunchOptions {
+/** How the supervisor was started, so that it is started the same way again; a port that it chose itself is kept. */
+function launchOptionsOf({ supervisor: { demo, dashboard, dashboard_start: start } }: Status): LaunchOptions {
   const address = dashboard === null ? undefined : URL.parse(dashboard);
-  return { demo, ...(address ? { host: address.hostname.replace(/^\[|\]$/g, ''), port: Number(address.port || 80) } : {}) };
+  const port = address ? Number(address.port || 80) : start?.port;
+  return {
+    demo,
+    insecure: start?.insecure === true,
+    ...(typeof start?.host === 'string' ? { host: start.host } : {}),
+    ...(typeof port === 'number' ? { port } : {}),
+  };
 }
 
 /** New workers inherit from the supervisor: its successor gets what it had. Undefined where the system does not tell. */

@@ -86,6 +86,8 @@ export const Status = z.object({
     /** Where the page is; null while no dashboard is ready. */
     dashboard: z.string().nullable(),
     demo: z.boolean(),
+    /** How the dashboard is to be served (`agent up --host --port --insecure`); null = as configured. Absent of an older supervisor, and where there is no dashboard. */
+    dashboard_start: z.object({ host: z.string().nullable(), port: z.number().nullable(), insecure: z.boolean() }).optional(),
   }),
   paused: PauseStatus.nullable(),
   /** Things the operator should know: a bad config.yaml, a corrupt gateway_state.json, … */

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { AgentError, type ErrorCode } from '../../base/errors.ts';
 import { SECRET_NAME } from '../../base/redact.ts';
 import { readSecrets } from '../env.ts';
+import { dashboardEnv } from '../startedWith.ts';
 import type { KeyPath } from './edit.ts';
 import { parseConfigText, type LoadedConfig } from './load.ts';
 import { refuseLockout } from './lockout.ts';
@@ -22,7 +23,7 @@ export function acceptText(path: string, old: string, text: string): Accepted {
   const loaded = parseConfigText(text, path);
   const before = usable(old, path);
   // A file that was broken is no measure.
-  refuseLockout(before ?? {}, loaded.config, readSecrets(join(dirname(path), '.env')));
+  refuseLockout(before ?? {}, loaded.config, readSecrets(join(dirname(path), '.env')), dashboardEnv(path));
   return { loaded, before };
 }
 

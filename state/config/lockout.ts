@@ -16,8 +16,8 @@ export function lockoutReason(before: Config, after: Config, secrets: Pick<Secre
   return lockouts(after, secrets, env).find((reason) => !old.has(reason)) ?? null;
 }
 
-/** Errors: CONFIG_LOCKOUT. */
-export function refuseLockout(before: Config, after: Config, secrets: Pick<Secrets, 'get'>, env: NodeJS.ProcessEnv = process.env): void {
+/** `env`: what the dashboard has or would have (`startedWith.ts`). Errors: CONFIG_LOCKOUT. */
+export function refuseLockout(before: Config, after: Config, secrets: Pick<Secrets, 'get'>, env: NodeJS.ProcessEnv): void {
   const reason = lockoutReason(before, after, secrets, env);
   if (reason === null) return;
   throw new AgentError('CONFIG_LOCKOUT', `this would lock you out of the dashboard: ${reason}`, {
