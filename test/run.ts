@@ -7,6 +7,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { holdServices } from './harness/debianPackage.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -17,6 +18,11 @@ const packages = {
   tmux: '/usr/bin/tmux',
   zsh: '/usr/bin/zsh',
   tini: '/usr/bin/tini',
+  // Run by tests in the foreground alone.
+  nginx: '/usr/sbin/nginx',
+  caddy: '/usr/bin/caddy',
+  apache2: '/usr/sbin/apache2',
+  haproxy: '/usr/sbin/haproxy',
   // A real systemd for the tests of the service: nothing of it is started on this machine.
   systemd: '/lib/systemd/systemd',
   dbus: '/usr/bin/dbus-daemon',
@@ -48,6 +54,7 @@ function installPackages(): void {
       timeout: INSTALL_MS,
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     });
+  using _held = holdServices();
   apt('update');
   const { status, stderr } = apt('install', '-y', '--no-install-recommends', ...missing);
   if (status !== 0) say(`They could not all be installed (tests that need them will say so): ${stderr.trim().split('\n').at(-1)}`);

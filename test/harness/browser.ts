@@ -36,6 +36,8 @@ export interface BrowserLook {
   colorScheme?: 'light' | 'dark';
   /** Touch and a small screen. */
   phone?: boolean;
+  /** Host names that are this machine; their certificates are taken as they are. */
+  names?: string[];
 }
 
 export async function startBrowser({
@@ -43,12 +45,14 @@ export async function startBrowser({
   height = 800,
   colorScheme = 'light',
   phone = false,
+  names = [],
 }: BrowserLook = {}): Promise<TestBrowser> {
   const executablePath = await requirePackage('chromium', '/usr/bin/chromium');
   const profile = mkdtempSync(join(tmpdir(), 'agent-browser-'));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
-    args,
+    args: [...args, ...(names.length ? [`--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(',')}`] : [])],
+    ignoreHTTPSErrors: names.length > 0,
     viewport: { width, height },
     colorScheme,
     hasTouch: phone,

@@ -3,7 +3,7 @@
  * with the package to install. With CI set a missing one fails (contract §1).
  */
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -13,6 +13,7 @@ export async function requirePackage(name: string, program: string): Promise<str
   if (existsSync(program)) return program;
   const mayInstall = !process.env.CI && process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
   if (mayInstall) {
+    using _held = holdServices();
     await run('/usr/bin/apt-get', ['install', '-y', '--no-install-recommends', name], {
       env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' },
       timeout: 90_000,
@@ -20,4 +21,13 @@ export async function requirePackage(name: string, program: string): Promise<str
   }
   if (!existsSync(program)) throw new Error(`${program} is missing: install the Debian package ${name}`);
   return program;
+}
+
+const POLICY = '/usr/sbin/policy-rc.d';
+
+/** A server's package starts it when it is installed, unless this file says no. A machine that has one keeps its own. */
+export function holdServices(): Disposable {
+  if (existsSync(POLICY)) return { [Symbol.dispose]() {} };
+  writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  return { [Symbol.dispose]: () => rmSync(POLICY, { force: true }) };
 }

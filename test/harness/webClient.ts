@@ -1,10 +1,13 @@
 /** A browser without a screen: keeps cookies per host, follows redirects as a navigation does. */
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { request, type Agent, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
+import { request as secureRequest } from 'node:https';
 
 export interface WebAnswer {
   status: number;
   headers: IncomingHttpHeaders;
+  /** Empty for what is only bytes. */
   text: string;
+  bytes: Buffer;
   /** Address that answered. */
   address: string;
   json<T = Record<string, unknown>>(): T;
@@ -13,12 +16,27 @@ export interface WebAnswer {
 export interface WebAsked {
   method?: string;
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Buffer;
+  /** Kept connections; a new one for each request without. */
+  agent?: Agent;
   /** Follow redirects (default false). */
   follow?: boolean;
 }
 
+export interface WebOptions {
+  /** A certificate to trust, in PEM: every name is then on this machine. */
+  ca?: string;
+  /** The address it comes from. */
+  from?: string;
+}
+
 export class WebClient {
+  readonly #connection: RequestOptions & { ca?: string };
+
+  constructor({ ca, from }: WebOptions = {}) {
+    this.#connection = { ...(ca ? { ca, lookup: onThisMachine } : {}), ...(from ? { localAddress: from } : {}) };
+  }
+
   /** Cookies by `host:port`, then by name; in the form they are sent. */
   readonly cookies = new Map<string, Map<string, string>>();
 
@@ -62,16 +80,24 @@ export class WebClient {
     }
   }
 
-  #send(url: URL, { method = 'GET', headers = {}, body }: WebAsked): Promise<WebAnswer> {
+  /** What it would send as `Cookie`. */
+  cookieHeader(address: string | URL): string {
+    return [...(this.cookies.get(new URL(address).host) ?? [])].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  #send(url: URL, { method = 'GET', headers = {}, body, agent }: WebAsked): Promise<WebAnswer> {
     const jar = this.cookies.get(url.host) ?? new Map<string, string>();
     this.cookies.set(url.host, jar);
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = this.cookieHeader(url);
     return new Promise((resolve, reject) => {
-      const sent = request(
+      const sent = (url.protocol === 'https:' ? secureRequest : request)(
         url,
         {
+          ...this.#connection,
+          // What a certificate is checked against; a Host header says something else where a test lies.
+          servername: url.hostname,
           method,
-          agent: false,
+          agent: agent ?? false,
           headers: {
             ...(cookie ? { Cookie: cookie } : {}),
             ...(body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }),
@@ -83,8 +109,16 @@ export class WebClient {
           const chunks: Buffer[] = [];
           answer.on('data', (chunk: Buffer) => chunks.push(chunk));
           answer.on('end', () => {
-            const text = Buffer.concat(chunks).toString();
-            resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, address: url.href, json: () => JSON.parse(text) });
+            const bytes = Buffer.concat(chunks);
+            const text = answer.headers['content-type'] === 'application/octet-stream' ? '' : bytes.toString();
+            resolve({
+              status: answer.statusCode ?? 0,
+              headers: answer.headers,
+              text,
+              bytes,
+              address: url.href,
+              json: () => JSON.parse(text),
+            });
           });
         },
       );
@@ -93,6 +127,10 @@ export class WebClient {
     });
   }
 }
+
+/** As a line in /etc/hosts would say. */
+export const onThisMachine: NonNullable<RequestOptions['lookup']> = (_name, options, found) =>
+  options.all ? found(null, [{ address: '127.0.0.1', family: 4 }]) : found(null, '127.0.0.1', 4);
 
 function keep(jar: Map<string, string>, line: string): void {
   const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
