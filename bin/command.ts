@@ -3,8 +3,8 @@
  * it. Each verb is a file in `commands/` that exports one of these; `commandTable.ts` lists them.
  */
 
-/** What may stand in a place, for completion. */
-export type Completion = 'slot' | 'log' | 'level' | 'file' | 'shell' | 'scope' | 'command' | 'session' | 'profile' | 'platform';
+/** What may stand in a place, for completion. `file`: of the machine; `place`: below the root of `agent files`. */
+export type Completion = 'slot' | 'log' | 'level' | 'file' | 'shell' | 'scope' | 'command' | 'session' | 'profile' | 'platform' | 'place';
 
 export interface Argument {
   name: string;

@@ -55,6 +55,12 @@ export const commandTable: readonly TableEntry[] = [
     load: () => import('./commands/memory.ts'),
   },
   {
+    name: 'files',
+    group: 'Talk',
+    summary: 'list, fetch, bring and delete the files of the agent',
+    load: () => import('./commands/files.ts'),
+  },
+  {
     name: 'approvals',
     group: 'Talk',
     summary: 'list and take back what was allowed for good',

@@ -33,6 +33,8 @@ export function resolve(verb: Command, words: readonly string[]): Resolved {
     const word = rest[at];
     if (word === undefined) return { command, path, rest, help: wantsHelp(command, rest) };
     const next = command.commands.find(({ name }) => name === word);
+    // One that does something with a word of its own: `agent files notes`.
+    if (!next && command.run && command.arguments) break;
     if (!next)
       throw unknownName(
         `${path.join(' ')} command`,

@@ -6,6 +6,7 @@ import { fstatSync, statSync, writeSync } from 'node:fs';
 import { AgentError, errnoOf, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { painter } from '../base/paint.ts';
+import { visibleLines } from '../base/visibleText.ts';
 
 /** Results go to stdout. */
 export const print = (text: string): void => writeAll(1, `${text}\n`);
@@ -28,9 +29,12 @@ const terminalAt = (fd: number): { readonly isTTY: boolean } => ({
 export const out = terminalAt(1);
 export const err = terminalAt(2);
 
+/** Bytes on stdout as they are: the content of a file. */
+export const writeBytes = (bytes: Uint8Array): void => writeAll(1, bytes);
+
 /** Whole text, at once. A reader that went away (`agent logs | head`) ends the command quietly. */
-function writeAll(fd: number, text: string): void {
-  const bytes = Buffer.from(text);
+function writeAll(fd: number, content: string | Uint8Array): void {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   for (let offset = 0; offset < bytes.length;) {
     try {
       offset += writeSync(fd, bytes, offset);
@@ -65,10 +69,10 @@ export function printError(thrown: unknown, json: boolean): void {
   if (process.env.AGENT_DEBUG === '1' && thrown instanceof Error) note(thrown.stack ?? '');
 }
 
-/** The same for what another process reported. */
+/** The same for what another process reported. What it quotes of strangers steers no terminal. */
 export function printProblem({ code, message, fix }: { code: string; message: string; fix: string | null }, json: boolean): void {
   if (json) note(JSON.stringify({ error: { code, message, fix } }));
-  else note(`${painter(err)('red', 'agent:')} ${message}${fix ? ` — ${fix}` : ''}`);
+  else note(`${painter(err)('red', 'agent:')} ${visibleLines(`${message}${fix ? ` — ${fix}` : ''}`)}`);
 }
 
 /** Columns for people: pads by what is visible, leaves the last column alone. */

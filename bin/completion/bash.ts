@@ -4,6 +4,7 @@ import type { Place, Values } from './words.ts';
 export function bashScript(places: readonly Place[]): string {
   const nodes = places.filter(({ path }) => path).map(({ path }) => `" ${path}"`);
   return `# bash completion of agent. Load it with: source <(agent completion bash)
+${PLACES}
 _agent() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path= word i
   COMPREPLY=()
@@ -27,6 +28,18 @@ ${places.map(placeCase).join('\n')}
 complete -F _agent agent`;
 }
 
+/** Names of strangers: quoted for the shell, never expanded by it. */
+const PLACES = `_agent_places() {
+  local typed=\${cur//\\\\/} dir= all= line quoted
+  [[ $typed == */* ]] && dir=\${typed%/*}/
+  [[ \${typed##*/} == .* ]] && all=--all
+  while IFS= read -r line; do
+    printf -v quoted %q "$line"
+    [[ $line == "$typed"* || $quoted == "$cur"* ]] && COMPREPLY+=("$quoted")
+  done < <(agent files ls --names $all -- "$dir" 2>/dev/null)
+  if [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == */ ]]; then compopt -o nospace 2>/dev/null; fi
+}`;
+
 function optionCases({ path, optionValues }: Place): string[] {
   return optionValues.map(
     ({ options, values }) => `    ${options.map((option) => `"${path && ` ${path}`} ${option}"`).join(' | ')}) ${reply(values)}; return ;;`,
@@ -39,7 +52,11 @@ function placeCase({ path, commands, options, argument }: Place): string {
   return `    "${path && ` ${path}`}") if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '${dashes}' -- "$cur")); else ${reply(plain)}; fi ;;`;
 }
 
-function reply({ words, files, printed }: Values): string {
+function reply({ placed, ...values }: Values): string {
+  return placed ? `${plainReply(values)}; _agent_places` : plainReply(values);
+}
+
+function plainReply({ words, files, printed }: Values): string {
   if (words.length === 0 && !files) return 'COMPREPLY=()';
   if (printed) return `COMPREPLY=($(compgen -W "${words.join(' ')} $(${printed})" -- "$cur"))`;
   const file = files ? 'compgen -f -- "$cur"; ' : '';

@@ -15,6 +15,8 @@ export interface Values {
   words: string[];
   /** File names too. */
   files: boolean;
+  /** Paths below the root of `agent files` too, asked for folder by folder. */
+  placed?: boolean;
   /** Lines that this command prints, asked for when the key is pressed. */
   printed?: string;
 }
@@ -30,7 +32,7 @@ export interface Place {
   argument: Values;
 }
 
-const words: Record<Exclude<Completion, 'file' | 'command' | 'session' | 'profile'>, readonly string[]> = {
+const words: Record<Exclude<Completion, 'file' | 'place' | 'command' | 'session' | 'profile'>, readonly string[]> = {
   platform: platformIds,
   slot: manifest.map(({ slot }) => slot),
   log: logNames,
@@ -57,7 +59,7 @@ const none: Values = { words: [], files: false };
 
 function below(command: Command, path: string): Place[] {
   const options: Option[] = [...(command.options ?? []), ...globalOptions];
-  const complete = command.arguments?.find((argument) => argument.complete)?.complete;
+  const kinds = (command.arguments ?? []).flatMap(({ complete }) => complete ?? []);
   const own: Place = {
     path,
     commands: (command.commands ?? []).map(candidate),
@@ -67,7 +69,7 @@ function below(command: Command, path: string): Place[] {
       const takes = parseFlags(option.flags).takes !== 'nothing';
       return takes ? [{ options: spellings(option), values }] : [];
     }),
-    argument: valuesOf(complete),
+    argument: { ...valuesOf(kinds.find((kind) => kind !== 'place')), ...(kinds.includes('place') ? { placed: true } : {}) },
   };
   return [own, ...(command.commands ?? []).flatMap((child) => below(child, `${path} ${child.name}`))];
 }
@@ -76,7 +78,7 @@ function valuesOf(complete: Completion | undefined, choices: readonly string[] =
   if (complete === 'file') return { words: [...choices], files: true };
   if (complete === 'profile') return { words: [], files: false, printed: PROFILES };
   if (complete === 'session') return { words: ['latest'], files: false, printed: SESSIONS };
-  const known = complete && complete !== 'command' ? words[complete] : [];
+  const known = complete && complete !== 'command' && complete !== 'place' ? words[complete] : [];
   return { words: [...new Set([...choices, ...known])], files: false };
 }
 

@@ -2,8 +2,9 @@
 import type { FastifyReply } from 'fastify';
 import { AgentError } from '../../../base/errors.ts';
 import * as http from '../../../ipc/contracts/http/files.ts';
-import { createFilePlaces, type FilePlaces } from '../filePlaces.ts';
-import { listFolder, makeFolder, openFile, readWhole, removeEntry, takeIn, type OpenFile } from '../files.ts';
+import { listFolder, makeFolder, openFile, readWhole, takeIn, type OpenFile } from '../../../state/files/files.ts';
+import { createFilePlaces, type FilePlaces } from '../../../state/files/places.ts';
+import { removeEntry } from '../../../state/files/trash.ts';
 import type { Dashboard } from '../http.ts';
 import { on, type HttpHandler } from '../route.ts';
 

@@ -1,12 +1,13 @@
 /**
- * Which files the page may see at all: those whose real place is below the root, and never a secret of the service.
- * Every path of a request goes through here, links resolved, before anything is opened.
+ * Which files the page and `agent files` may see at all: those whose real place is below the root, and never a secret of
+ * the service. Every path that is asked for goes through here, links resolved, before anything is opened.
  */
-import { realpathSync } from 'node:fs';
+import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { AgentError, errnoOf } from '../../base/errors.ts';
-import type { Home } from '../../state/home.ts';
+import { AgentError, errnoOf, type ErrorCode } from '../../base/errors.ts';
+import { visibleText } from '../../base/visibleText.ts';
+import type { Home } from '../home.ts';
 
 export interface FilePlaces {
   /** Real path of the root. Errors: NOT_FOUND. */
@@ -19,6 +20,8 @@ export interface FilePlaces {
   entry(path: string): string;
   /** Whether a real path may be shown. */
   allows(real: string): boolean;
+  /** Whether a secret of the service lies below a real path: moved elsewhere it would be none any more. */
+  holdsSecrets(real: string): boolean;
 }
 
 /** `configured`: `dashboard.files_root`; default where the agent's tools start. */
@@ -48,6 +51,11 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
       return found;
     },
     allows: (path) => isBelow(places.root(), path) && !isSecret(path),
+    holdsSecrets(path) {
+      const house = realOrSame(home.root);
+      if (isBelow(path, house) || isBelow(path, realOrSame(home.run.dir))) return true;
+      return isBelow(house, path) && namesBelow(path).some(isSecretName);
+    },
   };
 
   /** Before links are looked at: what leaves the root by its words alone is refused without a look at the disk. */
@@ -71,10 +79,16 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
 const SECRET = /^(?:\.env(?:\..*)?|auth\.json.*|run|mcp-tokens|backups|.*\.db(?:[-.].*)?)$/i;
 const isSecretName = (name: string): boolean => SECRET.test(name);
 
+/** Of every depth; links are not followed. */
+function namesBelow(path: string): string[] {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return [];
+  return readdirSync(path, { recursive: true, encoding: 'utf8' }).map((below) => basename(below));
+}
+
 /** Errors: PATH_REFUSED. */
 export function checkName(name: string): void {
   const bad = name === '' || name === '.' || name === '..' || /[/\0]/.test(name) || Buffer.byteLength(name) > 255;
-  if (bad) throw new AgentError('PATH_REFUSED', `"${name.slice(0, 100)}" is no name for a file`, { fix: 'give another name' });
+  if (bad) throw new AgentError('PATH_REFUSED', `"${visibleText(name.slice(0, 100))}" is no name for a file`, { fix: 'give another name' });
 }
 
 export function isBelow(root: string, path: string): boolean {
@@ -99,26 +113,22 @@ function realOrSame(path: string): string {
 }
 
 const refused = (path: string): AgentError =>
-  new AgentError(
-    'PATH_REFUSED',
-    `${JSON.stringify(path.slice(0, 200))} is not below the root of the files, or is a secret of the service`,
-    {
-      fix: 'dashboard.files_root in config.yaml names the root; secrets are read with `agent config`',
-    },
-  );
+  new AgentError('PATH_REFUSED', `"${visibleText(path.slice(0, 200))}" is not below the root of the files, or is a secret of the service`, {
+    fix: 'dashboard.files_root in config.yaml names the root; secrets are read with `agent config`',
+  });
 
 /** What the file system says, in the words of the table. */
 export function fileError(path: string, thrown: unknown): unknown {
   const code = errnoOf(thrown);
-  const name = basename(path);
-  if (code === 'ENOENT' || code === 'ENOTDIR') return new AgentError('NOT_FOUND', `there is no ${name}`, { cause: thrown });
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new AgentError('DISK_FULL', `there is no room for ${name}`, { cause: thrown, fix: 'free some disk space' });
-  if (code === 'EEXIST') return new AgentError('FILE_EXISTS', `${name} is there already`, { cause: thrown, fix: 'give another name' });
-  if (code === 'ENOTEMPTY') {
-    return new AgentError('FILE_EXISTS', `${name} holds files`, { cause: thrown, fix: 'delete it with everything in it (recursive)' });
-  }
-  if (code !== undefined)
-    return new AgentError('FILE_FAILED', `${name}: ${code}`, { cause: thrown, fix: 'check who owns it, and its permissions' });
-  return thrown;
+  if (code === undefined) return thrown;
+  const name = visibleText(basename(path));
+  const say = (kind: ErrorCode, what: string, fix?: string) => new AgentError(kind, what, { cause: thrown, ...(fix ? { fix } : {}) });
+  // The name as it is shown is not the name as it is: no path in UTF-8 leads there.
+  if (code === 'ENOENT' && path.includes('\ufffd'))
+    return say('NOT_FOUND', `${name} cannot be named here: its name is not UTF-8`, 'rename it with another program');
+  if (code === 'ENOENT' || code === 'ENOTDIR') return say('NOT_FOUND', `there is no ${name}`);
+  if (code === 'ENOSPC' || code === 'EDQUOT') return say('DISK_FULL', `there is no room for ${name}`, 'free some disk space');
+  if (code === 'EEXIST') return say('FILE_EXISTS', `${name} is there already`, 'give another name');
+  if (code === 'ENOTEMPTY') return say('FILE_EXISTS', `${name} holds files`, 'delete it with everything in it (recursive)');
+  return say('FILE_FAILED', `${name}: ${code}`, 'check who owns it, and its permissions');
 }
