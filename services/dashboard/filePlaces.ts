@@ -3,6 +3,7 @@
  * Every path of a request goes through here, links resolved, before anything is opened.
  */
 import { realpathSync } from 'node:fs';
+import { lstat, opendir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { AgentError, errnoOf } from '../../base/errors.ts';
@@ -17,6 +18,8 @@ export interface FilePlaces {
   fresh(path: string): string;
   /** The entry itself, a link not followed. Errors: as `existing`. */
   entry(path: string): string;
+  /** An entry that may leave its place: no secret of the service goes with it. Errors: PATH_REFUSED. */
+  mayLeave(real: string): Promise<void>;
   /** Whether a real path may be shown. */
   allows(real: string): boolean;
 }
@@ -47,6 +50,12 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
       if (!places.allows(found)) throw refused(path);
       return found;
     },
+    async mayLeave(entry) {
+      const house = realOrSame(home.root);
+      if (isBelow(entry, house)) throw keeps(entry);
+      // Elsewhere the names mean nothing.
+      if (isBelow(house, entry) && (await holdsSecret(entry))) throw keeps(entry);
+    },
     allows: (path) => isBelow(places.root(), path) && !isSecret(path),
   };
 
@@ -70,6 +79,18 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
 /** Names inside AGENT_HOME and its profiles. */
 const SECRET = /^(?:\.env(?:\..*)?|auth\.json.*|run|mcp-tokens|backups|.*\.db(?:[-.].*)?)$/i;
 const isSecretName = (name: string): boolean => SECRET.test(name);
+
+/** Looks until the first; links are not followed, what is no folder holds none. */
+async function holdsSecret(path: string): Promise<boolean> {
+  if (!(await lstat(path)).isDirectory()) return false;
+  for await (const { name } of await opendir(path, { recursive: true })) if (isSecretName(name)) return true;
+  return false;
+}
+
+const keeps = (path: string): AgentError =>
+  new AgentError('PATH_REFUSED', `${basename(path)} holds secrets or data of the service, which stay where they are`, {
+    fix: 'a profile is deleted under Profiles, or with `agent profile delete`',
+  });
 
 /** Errors: PATH_REFUSED. */
 export function checkName(name: string): void {

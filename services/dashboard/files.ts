@@ -201,6 +201,7 @@ export async function removeEntry(
   const root = places.root();
   if (entry === root) throw new AgentError('PATH_REFUSED', 'the root of the files cannot be deleted');
   try {
+    await places.mayLeave(entry);
     const found = await lstat(entry);
     if (found.isDirectory() && !recursive && (await readdir(entry)).length > 0) {
       throw Object.assign(new Error('not empty'), { code: 'ENOTEMPTY' });
@@ -220,7 +221,7 @@ async function putAway(root: string, entry: string): Promise<string> {
   const trash = join(root, TRASH);
   await mkdir(trash, { mode: 0o700, recursive: true });
   if ((await lstat(trash)).isSymbolicLink()) throw new AgentError('PATH_REFUSED', `${TRASH} is a link`, { fix: 'remove that link' });
-  const place = join(trash, `${isoTime(Date.now()).replaceAll(/[:.]/g, '-')} ${basename(entry)}`.slice(0, 200));
+  const place = join(trash, trashName(basename(entry)));
   try {
     await rename(entry, place);
   } catch (thrown) {
@@ -234,7 +235,17 @@ async function putAway(root: string, entry: string): Promise<string> {
   return place;
 }
 
-/** The names begin with the time of the deletion. */
+/** Begins with the time of the deletion; a few letters of chance keep two of the same name and moment apart. */
+function trashName(name: string): string {
+  const head = `${isoTime(Date.now()).replaceAll(/[:.]/g, '-')} ${hexId(4)} `;
+  let kept = name;
+  while (Buffer.byteLength(head + kept) > NAME_MAX_BYTES) kept = kept.slice(0, -1);
+  return (head + kept).toWellFormed();
+}
+
+/** Of Linux and macOS. */
+const NAME_MAX_BYTES = 255;
+
 async function pruneTrash(trash: string): Promise<void> {
   const names = (await readdir(trash)).toSorted();
   const tooOld = isoTime(Date.now() - trashKeepMs).replaceAll(/[:.]/g, '-');
