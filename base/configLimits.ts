@@ -9,6 +9,8 @@ export const configLimits = {
     bodyMaxBytes: 2 * MiB + 64 * KiB,
     /** Versions of config.yaml that were handed out, to say what changed since; the dashboard keeps as many. */
     versionsKept: 8,
+    /** Levels of a patch of values; the schema has six. Deeper ones would overflow the stack of whatever walks them. */
+    depthMax: 64,
   },
   env: {
     /** A private key in PEM has 3 KB. */

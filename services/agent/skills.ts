@@ -25,7 +25,7 @@ import type { Tool } from '../../agent/tools/registry.ts';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
-import { setConfigValue } from '../../state/config/edit.ts';
+import { listConfigName } from '../../state/config/edit.ts';
 import { writeError, writeFileAtomic } from '../../state/atomicFile.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { SessionRecord } from './store.ts';
@@ -97,9 +97,7 @@ export function createSkillDesk(context: WorkerContext, { stage }: { stage?: Sta
     view: (name, file, signal) => viewed(context, { library, upstream, name, file, signal }),
     async toggle(name, enabled) {
       requireSkill(library.read(), name);
-      const disabled = context.config().config.skills?.disabled ?? [];
-      const next = enabled ? disabled.filter((other) => other !== name) : [...new Set([...disabled, name])];
-      if (next.length !== disabled.length) await setConfigValue(context.paths.config, 'skills.disabled', next);
+      await listConfigName(context.paths.config, 'skills.disabled', { name, listed: !enabled });
     },
     save(request) {
       const write = plannedWrite(request, library.read(), root);

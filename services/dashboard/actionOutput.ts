@@ -28,7 +28,9 @@ export function createOutput(redact: (text: string) => string): ActionOutput {
     const plain = stripVTControlCharacters(line)
       .replace(/^.*\r(?=[^\r])/s, '')
       .trimEnd();
-    kept.push(redact(plain.length > actionLineMaxChars ? `${plain.slice(0, actionLineMaxChars)}…` : plain));
+    // Before it is cut: half of a secret is none that anybody knows.
+    const clean = redact(plain);
+    kept.push(clean.length > actionLineMaxChars ? `${clean.slice(0, actionLineMaxChars)}…` : clean);
     if (kept.length > actionLinesMax * 2) kept.splice(0, kept.length - actionLinesMax);
   };
   return {
@@ -56,10 +58,18 @@ export function createOutput(redact: (text: string) => string): ActionOutput {
       const text = Buffer.concat(printed).toString();
       if (!/^\s*[{[]/.test(text)) return null;
       try {
-        return JSON.parse(redact(text));
+        return redacted(JSON.parse(text), redact);
       } catch {
         return null;
       }
     },
   };
+}
+
+/** Texts alone: names and structure are the command's own. */
+function redacted(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (Array.isArray(value)) return value.map((item) => redacted(item, redact));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, redacted(inner, redact)]));
 }

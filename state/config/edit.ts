@@ -70,11 +70,38 @@ export async function setConfigValues(path: string, changes: Readonly<Record<str
     const old = readText(path);
     const document = parseYaml(old, path);
     const before = wanted.map((change) => [change.dotted, changeIn(document, change)] as const);
-    const text = document.toString({ lineWidth: 0 });
-    acceptText(path, old, text);
-    writeFileAtomic(path, text);
+    write(path, { old, document });
     return Object.fromEntries(before);
   });
+}
+
+/**
+ * Puts a name on a list or takes it off, from what the list holds at that moment: of two who change it at once both are
+ * heard. Errors: as `setConfigValue`.
+ */
+export async function listConfigName(
+  path: string,
+  dotted: string,
+  { name, listed }: { name: string; listed: boolean },
+): Promise<{ before: string[]; after: string[] }> {
+  const wanted = parseKeyPath(dotted);
+  return withFileLock(path, () => {
+    const old = readText(path);
+    const document = parseYaml(old, path);
+    const now: unknown = plain(document.getIn(asWritten(document, wanted, dotted)));
+    const before = Array.isArray(now) ? now.map(String) : [];
+    if (before.includes(name) === listed) return { before, after: before };
+    const after = listed ? [...before, name] : before.filter((other) => other !== name);
+    changeIn(document, { dotted, value: after, wanted });
+    write(path, { old, document });
+    return { before, after };
+  });
+}
+
+function write(path: string, { old, document }: { old: string; document: Document.Parsed }): void {
+  const text = document.toString({ lineWidth: 0 });
+  acceptText(path, old, text);
+  writeFileAtomic(path, text);
 }
 
 /** Answers the value before. */

@@ -9,6 +9,7 @@ import { readSecrets } from '../env.ts';
 import { setEnvValue, unsetEnvValue } from '../envFile.ts';
 import { DEFAULT_PROFILE, type ProfilePaths } from '../home.ts';
 import { mcpCatalog, type CatalogEntry } from '../mcpCatalog.ts';
+import { dottedKey } from './diff.ts';
 import { setConfigValue } from './edit.ts';
 import { parseConfigText, readText } from './load.ts';
 import type { McpServerConfig } from './schema.ts';
@@ -56,7 +57,7 @@ export async function addMcpServer(paths: ProfilePaths, given: NewServer): Promi
   checkName(paths, given.name);
   checkWay(given);
   const secrets = new Map<string, string>();
-  const settings = settingsOf(given, secrets);
+  const settings = settingsOf(given, { secrets, taken: takenVariables(paths) });
   await writeServer(paths, given.name, settings, secrets);
   return { settings, variables: [...secrets.keys()] };
 }
@@ -67,7 +68,6 @@ async function writeServer(
   settings: McpServerConfig,
   secrets: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const before = readSecrets(paths.env, {});
   const written: string[] = [];
   try {
     // First what is referred to: a broker that reads in between finds no placeholder without a value.
@@ -75,9 +75,9 @@ async function writeServer(
       await setEnvValue(paths.env, variable, value);
       written.push(variable);
     }
-    await setConfigValue(paths.config, `mcp_servers.${name}`, settings);
+    await setConfigValue(paths.config, keyOf(name), settings);
   } catch (thrown) {
-    for (const variable of written) if (before.get(variable) === undefined) await unsetEnvValue(paths.env, variable);
+    for (const variable of written) await unsetEnvValue(paths.env, variable);
     throw thrown;
   }
 }
@@ -85,9 +85,10 @@ async function writeServer(
 /** With the variables that `addMcpServer` made for it, unless something else refers to them. Errors: UNKNOWN_SERVER, CONFIG_INVALID. */
 export async function removeMcpServer(paths: ProfilePaths, name: string): Promise<{ variables: string[] }> {
   const entry = requireServer(paths, name);
-  await setConfigValue(paths.config, `mcp_servers.${name}`, undefined);
+  await setConfigValue(paths.config, keyOf(name), undefined);
   const left = readText(paths.config);
-  const own = placeholdersOf(entry).filter((variable) => variable.startsWith(variablePrefix(name)) && !left.includes(`{${variable}}`));
+  const isReferredTo = (variable: string) => [`{${variable}}`, `{env:${variable}}`].some((placeholder) => left.includes(placeholder));
+  const own = placeholdersOf(entry).filter((variable) => variable.startsWith(variablePrefix(name)) && !isReferredTo(variable));
   const known = readSecrets(paths.env, {});
   const variables = own.filter((variable) => known.names().includes(variable));
   for (const variable of variables) await unsetEnvValue(paths.env, variable);
@@ -97,7 +98,7 @@ export async function removeMcpServer(paths: ProfilePaths, name: string): Promis
 /** Errors: UNKNOWN_SERVER, CONFIG_INVALID. */
 export async function setMcpServerEnabled(paths: ProfilePaths, name: string, enabled: boolean): Promise<void> {
   requireServer(paths, name);
-  await setConfigValue(paths.config, `mcp_servers.${name}.enabled`, enabled);
+  await setConfigValue(paths.config, `${keyOf(name)}.enabled`, enabled);
 }
 
 function checkName(paths: ProfilePaths, name: string): void {
@@ -131,10 +132,17 @@ function checkWay({ url, command, transport, env, headers, args, auth, bearerTok
   }
 }
 
-function settingsOf(given: NewServer, secrets: Map<string, string>): McpServerConfig {
+interface Keeping {
+  /** By variable: what goes into `.env`. */
+  secrets: Map<string, string>;
+  /** Names that stand for something already. */
+  taken: ReadonlySet<string>;
+}
+
+function settingsOf(given: NewServer, keeping: Keeping): McpServerConfig {
   const { name, url, command, args = [], transport, auth, bearerToken, enabled } = given;
   const kept = (label: string, value: string) =>
-    keepSecret(`${variablePrefix(name)}${label.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`, value, secrets);
+    keepSecret(`${variablePrefix(name)}${label.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`, value, keeping);
   const headers = { ...given.headers, ...(bearerToken ? { Authorization: `Bearer ${bearerToken}` } : {}) };
   const env = mapValues(given.env ?? {}, (label, value) => (isSecret(label, value) ? kept(label, value) : value));
   const safeHeaders = mapValues(headers, (label, value) => {
@@ -151,14 +159,23 @@ function settingsOf(given: NewServer, secrets: Map<string, string>): McpServerCo
   };
 }
 
-function keepSecret(variable: string, value: string, secrets: Map<string, string>): string {
+/** Under a name of its own: `a-b` and `a_b` would share one, and each would send the token of the other. */
+function keepSecret(wanted: string, value: string, { secrets, taken }: Keeping): string {
+  let variable = wanted;
+  for (let n = 2; taken.has(variable) || secrets.has(variable); n++) variable = `${wanted}_${n}`;
   secrets.set(variable, value);
   return `\${${variable}}`;
 }
 
+/** Those of `.env`, and those that config.yaml refers to. */
+const takenVariables = (paths: ProfilePaths): Set<string> =>
+  new Set([...readSecrets(paths.env, {}).names(), ...Object.values(readMcpServers(paths)).flatMap(placeholdersOf)]);
+
 const mapValues = (values: Record<string, string>, change: (name: string, value: string) => string): Record<string, string> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(name, value)]));
 
+/** One that was written by hand may be called anything, a dot in it too. */
+const keyOf = (server: string): string => dottedKey(['mcp_servers', server]);
 const variablePrefix = (server: string): string => `MCP_${server.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_`;
 
 const SECRET_HEADER = /^(?:authorization|proxy-authorization|cookie|x-api-key)$/i;

@@ -2,7 +2,8 @@
  * Which files the page and `agent files` may see at all: those whose real place is below the root, and never a secret of
  * the service. Every path that is asked for goes through here, links resolved, before anything is opened.
  */
-import { lstatSync, readdirSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
+import { lstat, opendir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { AgentError, errnoOf, type ErrorCode } from '../../base/errors.ts';
@@ -18,10 +19,10 @@ export interface FilePlaces {
   fresh(path: string): string;
   /** The entry itself, a link not followed. Errors: as `existing`. */
   entry(path: string): string;
+  /** An entry that may leave its place: no secret of the service goes with it. Errors: PATH_REFUSED. */
+  mayLeave(real: string): Promise<void>;
   /** Whether a real path may be shown. */
   allows(real: string): boolean;
-  /** Whether a secret of the service lies below a real path: moved elsewhere it would be none any more. */
-  holdsSecrets(real: string): boolean;
 }
 
 /** `configured`: `dashboard.files_root`; default where the agent's tools start. */
@@ -50,12 +51,13 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
       if (!places.allows(found)) throw refused(path);
       return found;
     },
-    allows: (path) => isBelow(places.root(), path) && !isSecret(path),
-    holdsSecrets(path) {
+    async mayLeave(entry) {
       const house = realOrSame(home.root);
-      if (isBelow(path, house) || isBelow(path, realOrSame(home.run.dir))) return true;
-      return isBelow(house, path) && namesBelow(path).some(isSecretName);
+      if (isBelow(entry, house) || isBelow(entry, realOrSame(home.run.dir))) throw keeps(entry);
+      // Elsewhere the names mean nothing.
+      if (isBelow(house, entry) && (await holdsSecret(entry))) throw keeps(entry);
     },
+    allows: (path) => isBelow(places.root(), path) && !isSecret(path),
   };
 
   /** Before links are looked at: what leaves the root by its words alone is refused without a look at the disk. */
@@ -79,11 +81,17 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
 const SECRET = /^(?:\.env(?:\..*)?|auth\.json.*|run|mcp-tokens|backups|.*\.db(?:[-.].*)?)$/i;
 const isSecretName = (name: string): boolean => SECRET.test(name);
 
-/** Of every depth; links are not followed. */
-function namesBelow(path: string): string[] {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return [];
-  return readdirSync(path, { recursive: true, encoding: 'utf8' }).map((below) => basename(below));
+/** Looks until the first; links are not followed, what is no folder holds none. */
+async function holdsSecret(path: string): Promise<boolean> {
+  if (!(await lstat(path)).isDirectory()) return false;
+  for await (const { name } of await opendir(path, { recursive: true })) if (isSecretName(name)) return true;
+  return false;
 }
+
+const keeps = (path: string): AgentError =>
+  new AgentError('PATH_REFUSED', `${visibleText(basename(path))} holds secrets or data of the service, which stay where they are`, {
+    fix: 'a profile is deleted under Profiles, or with `agent profile delete`',
+  });
 
 /** Errors: PATH_REFUSED. */
 export function checkName(name: string): void {

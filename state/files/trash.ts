@@ -2,13 +2,12 @@
  * What was deleted: moved into the trash of the root, kept for a month, put back on request. Beside it stands where it
  * came from. What lies on another file system, and what lies in the trash already, is only deleted for good.
  */
-import { lstat, mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
 import { visibleText } from '../../base/visibleText.ts';
-import { writeFileAtomic } from '../atomicFile.ts';
 import { checkName, fileError, isBelow, type FilePlaces } from './places.ts';
 
 const { trashKeepMs, trashMax, trashNameMaxBytes } = limits.files;
@@ -42,12 +41,8 @@ export async function removeEntry(
   const entry = places.entry(path);
   const root = places.root();
   if (entry === root) throw new AgentError('PATH_REFUSED', 'the root of the files cannot be deleted');
-  if (places.holdsSecrets(entry)) {
-    throw new AgentError('PATH_REFUSED', `${visibleText(basename(entry))} holds secrets of the service`, {
-      fix: 'a profile is deleted with: agent profile delete',
-    });
-  }
   try {
+    await places.mayLeave(entry);
     const found = await lstat(entry);
     if (found.isDirectory() && !recursive && (await readdir(entry)).length > 0) {
       throw Object.assign(new Error('not empty'), { code: 'ENOTEMPTY' });
@@ -129,11 +124,10 @@ async function putAway(root: string, entry: string): Promise<string> {
   const trash = join(root, TRASH);
   await mkdir(trash, { mode: 0o700, recursive: true });
   await refuseLink(trash);
-  const place = await freePlace(trash, basename(entry));
   await mkdir(join(trash, ORIGINS), { mode: 0o700, recursive: true });
   await refuseLink(join(trash, ORIGINS));
+  const place = await claimPlace(root, entry);
   const origin = originFile(root, basename(place));
-  writeFileAtomic(origin, relative(root, entry));
   try {
     await rename(entry, place);
   } catch (thrown) {
@@ -154,16 +148,23 @@ const DELETED = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z /;
 const isDeleted = (name: string): boolean => DELETED.test(name);
 const originFile = (root: string, name: string): string => join(root, TRASH, ORIGINS, name);
 
-/** Two of one name in one moment: the second counts as a moment later. */
-async function freePlace(trash: string, name: string): Promise<string> {
-  const short = Buffer.from(name)
+/** The origin is written first, by one alone: two of one name at one moment do not end up in one place. */
+async function claimPlace(root: string, entry: string): Promise<string> {
+  const short = Buffer.from(basename(entry))
     .subarray(0, trashNameMaxBytes)
     .toString()
     .replace(/\ufffd$/, '');
   checkName(short);
   for (let at = Date.now(); ; at++) {
-    const place = join(trash, `${stampOf(at)} ${short}`);
-    if (!(await lstat(place).catch(() => undefined))) return place;
+    const name = `${stampOf(at)} ${short}`;
+    const place = join(root, TRASH, name);
+    if (await lstat(place).catch(() => undefined)) continue;
+    try {
+      await writeFile(originFile(root, name), relative(root, entry), { flag: 'wx', mode: 0o600 });
+      return place;
+    } catch (thrown) {
+      if (errnoOf(thrown) !== 'EEXIST') throw thrown;
+    }
   }
 }
 

@@ -216,3 +216,38 @@ t.test('a pipe or a device does not hold a request', async (t) => {
   t.match((await get(dashboard, '/read', 'pipe')).json(), { status: 409, code: 'FILE_FAILED' });
   t.match((await get(dashboard, '/read', 'notes')).json(), { code: 'FILE_FAILED' });
 });
+
+t.test('a secret of the service does not come into view by way of the trash, nor does the service lose its home', async (t) => {
+  using home = testHome({
+    '.env': 'KEY=secret\n',
+    'profiles/work/SOUL.md': 'You work.',
+    'profiles/work/.env': 'KEY=secret\n',
+    'skills/a/SKILL.md': 'a',
+  });
+  const root = join(home.root, '..');
+  home.write('config.yaml', `dashboard:\n  files_root: ${root}\n`);
+  await using dashboard = await startDashboard(home);
+  for (const path of [home.root, join(home.root, 'profiles'), join(home.root, 'profiles', 'work')]) {
+    for (const permanent of [false, true]) {
+      const answer = await send(dashboard, 'DELETE', '/api/files', { path, recursive: true, permanent });
+      t.match([answer.status, answer.json()], [403, { code: 'PATH_REFUSED', fix: /agent profile delete/ }], path);
+    }
+  }
+  t.ok(existsSync(join(home.root, 'profiles/work/.env')), 'all of it stands');
+  t.equal((await send(dashboard, 'DELETE', '/api/files', { path: join(home.root, 'skills/a'), recursive: true })).status, 200);
+});
+
+t.test('a name of any length and alphabet goes into the trash, and two of one name at once are both kept', async (t) => {
+  const long = `${'文'.repeat(80)}.txt`;
+  using home = filesHome({ [long]: 'long' });
+  for (const folder of ['x', 'y']) {
+    mkdirSync(join(home.files, folder));
+    writeFileSync(join(home.files, folder, 'same.txt'), folder);
+  }
+  await using dashboard = await startDashboard(home);
+  const remove = (path: string) => send(dashboard, 'DELETE', '/api/files', { path });
+  t.equal((await remove(long)).status, 200);
+  const both = await Promise.all(['x/same.txt', 'y/same.txt'].map(remove));
+  const kept = both.map((answer) => readFileSync(answer.json<{ trashed: string }>().trashed, 'utf8'));
+  t.same(kept, ['x', 'y']);
+});

@@ -30,6 +30,9 @@ async function doctor(home: TestHome, ...args: string[]): Promise<{ code: number
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
+/** Somebody's own service may hold the usual port. */
+const ownPort = async () => ({ 'config.yaml': `dashboard: { port: ${await freePort()} }\n` });
+
 t.test('a service in health: nothing fails, every row says what it saw, and each problem has a fix', async (t) => {
   const port = await freePort();
   await using service = cliService({ 'config.yaml': `dashboard: { port: ${port} }\n` });
@@ -80,7 +83,7 @@ t.test('a service in health: nothing fails, every row says what it saw, and each
 });
 
 t.test('it looks and changes nothing, also on a home that is not there', async (t) => {
-  using home = testHome();
+  using home = testHome(await ownPort());
   const before = readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted();
   t.equal((await doctor(home)).code, 0);
   t.same(readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted(), before);
@@ -90,7 +93,7 @@ t.test('it looks and changes nothing, also on a home that is not there', async (
 });
 
 t.test('what others may read is closed by --fix, and only then', async (t) => {
-  using home = testHome({ '.env': 'OPENAI_API_KEY=sk-none\n', 'auth.json': '{}' });
+  using home = testHome({ ...(await ownPort()), '.env': 'OPENAI_API_KEY=sk-none\n', 'auth.json': '{}' });
   chmodSync(home.root, 0o755);
   chmodSync(home.env, 0o644);
   const found = await doctor(home);
@@ -171,9 +174,7 @@ t.test(
 );
 
 t.test('config.yaml: the line that is wrong, the key that is unset, the program that is not there', async (t) => {
-  using broken = testHome({ 'config.yaml': 'model:\n  default: [\n'   using newer = testHome({ 'config.yaml': '_config_version: 46\n' });
-  t.match((await doctor(newer)).row('config'), { status: 'warn', detail: /newer release \(_config_version 46/, fix: String }, 'lesson 15');
-});
+  using broken = testHome({ 'config.yaml': 'model:\n  default: [\n' });
   t.match((await doctor(broken)).row('config'), { status: 'fail', detail: /config\.yaml:\d+:\d+: / });
   using home = testHome({
     'config.yaml': `
@@ -201,6 +202,8 @@ timezone: Mars/Olympus
   t.match(row('mcp:secret'), { status: 'fail', detail: 'REMOTE_KEY is not set' });
   t.match(row('sidecars:bridge'), { status: 'fail', detail: /not there/ });
   t.match(row('timezone'), { status: 'fail', detail: /Mars/ });
+  using newer = testHome({ 'config.yaml': '_config_version: 46\n' });
+  t.match((await doctor(newer)).row('config'), { status: 'warn', detail: /newer release \(_config_version 46/, fix: String }, 'lesson 15');
 });
 
 t.test('--online asks a provider for its address alone, and without it nothing is asked', async (t) => {
@@ -220,7 +223,7 @@ t.test('--online asks a provider for its address alone, and without it nothing i
 });
 
 t.test('for people: groups, one line each, the fix below a problem; no secret anywhere', async (t) => {
-  using home = testHome({ '.env': 'OPENAI_API_KEY=sk-verysecret\n' });
+  using home = testHome({ ...(await ownPort()), '.env': 'OPENAI_API_KEY=sk-verysecret\n' });
   chmodSync(home.env, 0o644);
   const { code, stdout } = await cli(['doctor'], { home });
   t.equal(code, 1);

@@ -204,6 +204,10 @@ t.test('rpc.12 config.set and config.get: a model with flags, reasoning and fast
   t.match(await get('fast', { session_id }), { value: 'auto' });
   t.match(await set('display.busy_input_mode', 'queue'), { scope: 'global', value: 'queue', info: null });
   t.match(await get('display.busy_input_mode'), { value: 'queue' }, 'seen at once');
+  const ownHeaders = 'mcp_servers: { notes: { url: "https://n.example", headers: { X-Pass: plain-words } } }\n';
+  home.write('config.yaml', `${written()}${ownHeaders}`);
+  t.match(await get('mcp_servers'), { value: { notes: { headers: { 'X-Pass': '[redacted]' } } } }, 'a secret in the file stays there');
+  home.write('config.yaml', written().replace(ownHeaders, ''));
   home.write('config.yaml', `${written()}quick_commands: { "a.b": { type: exec, command: ls } }\n`);
   await t.rejects(
     set('quick_commands.a.b.command', 'pwd'),

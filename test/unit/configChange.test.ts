@@ -5,6 +5,9 @@ import { changeConfig, changeConfigText, versionOf } from '../../state/config/ch
 import { dottedKey, mergePatch } from '../../state/config/diff.ts';
 import { parseKeyPath } from '../../state/config/edit.ts';
 import { createMasks, MARK } from '../../state/config/mask.ts';
+import { addMcpServer, readMcpServers, removeMcpServer, setMcpServerEnabled } from '../../state/config/mcpServers.ts';
+import { disabledToolsets, switchToolset } from '../../state/config/toolsets.ts';
+import { readEnvVariables } from '../../state/envFile.ts';
 import { testHome } from '../harness/home.ts';
 
 const TEXT = `# who answers
@@ -161,4 +164,36 @@ t.test('keys are written as they are read; a merge leaves its base alone', (t) =
   t.same(mergePatch(base, { a: { c: [1] }, d: null }), { a: { b: 1, c: [1] } });
   t.same(base, { a: { b: 1 } });
   t.end();
+});
+
+t.test('two switches of one list at once are both heard; a list that is as wanted is not written', async (t) => {
+  using home = testHome({ 'config.yaml': '# mine\nagent: { max_turns: 5 }\n' });
+  await Promise.all(['terminal', 'web', 'memory'].map((name) => switchToolset(home.config, name, false)));
+  t.same(disabledToolsets(home.config).toSorted(), ['memory', 'terminal', 'web']);
+  const { before, after } = await switchToolset(home.config, 'web', true);
+  t.same([before.length, after.length], [3, 2]);
+  const text = readFileSync(home.config, 'utf8');
+  await switchToolset(home.config, 'web', true);
+  t.equal(readFileSync(home.config, 'utf8'), text);
+});
+
+const withToken = (name: string, bearerToken: string) => ({
+  name,
+  url: `https://${name.length}.example/mcp`,
+  auth: 'header' as const,
+  bearerToken,
+});
+
+t.test('each MCP server keeps a secret of its own, however alike their names are, and leaves with it', async (t) => {
+  using home = testHome({ 'config.yaml': 'mcp_servers: { by.hand: { command: notes } }\n', '.env': 'MCP_A_B_TOKEN=older\n' });
+  const first = await addMcpServer(home, withToken('a-b', 'first-token-1'));
+  const second = await addMcpServer(home, withToken('a_b', 'second-token-2'));
+  const env = () => readEnvVariables(home.env);
+  t.same([first.variables, second.variables], [['MCP_A_B_TOKEN_2'], ['MCP_A_B_TOKEN_3']]);
+  t.same(env(), { MCP_A_B_TOKEN: 'older', MCP_A_B_TOKEN_2: 'first-token-1', MCP_A_B_TOKEN_3: 'second-token-2' });
+  t.same(second.settings.headers, { Authorization: 'Bearer ${MCP_A_B_TOKEN_3}' });
+  t.same((await removeMcpServer(home, 'a-b')).variables, ['MCP_A_B_TOKEN_2']);
+  t.same(env(), { MCP_A_B_TOKEN: 'older', MCP_A_B_TOKEN_3: 'second-token-2' });
+  await setMcpServerEnabled(home, 'by.hand', false);
+  t.same(readMcpServers(home)['by.hand'], { command: 'notes', enabled: false });
 });

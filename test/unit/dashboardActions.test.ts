@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { createLogger } from '../../base/log.ts';
-import { createRedactor } from '../../base/redact.ts';
+import { createRedactor, type Redactor } from '../../base/redact.ts';
 import { createActions, type Actions } from '../../services/dashboard/actions.ts';
 import { openHome } from '../../state/home.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
@@ -16,6 +16,8 @@ const [, , , , what] = process.argv;
 if (what === 'echo') process.stdin.on('data', (text) => console.log('got ' + String(text).length + ' characters'));
 if (what === 'flood') for (let n = 0; n < 50_000; n++) console.log('line ' + n);
 if (what === 'secret') console.error('key is ' + 'sk-or-v1-' + 'abcdefghijklmnopqrstuvwxyz012345');
+if (what === 'long') console.error('x'.repeat(3_985) + ' key sk-or-v1-' + 'abcdefghijklmnopqrstuvwxyz012345');
+if (what === 'rows') console.log(JSON.stringify({ checks: [{ what: 'the key "sk-or-v1-abcdefghijklmnopqrstuvwxyz012345"' }] }));
 if (what === 'env') console.log(JSON.stringify({ names: Object.keys(process.env) }));
 if (what === 'stubborn') {
   process.on('SIGTERM', () => {});
@@ -29,7 +31,7 @@ if (what === 'leaves') {
 }
 `;
 
-function setUp(): { actions: Actions; home: ReturnType<typeof openHome> } & AsyncDisposable {
+function setUp(): { actions: Actions; home: ReturnType<typeof openHome>; redact: Redactor } & AsyncDisposable {
   const dir = mkdtempSync(join(tmpdir(), 'agent-actions-'));
   mkdirSync(join(dir, 'bin'));
   writeFileSync(join(dir, 'bin', 'main.ts'), ENTRY);
@@ -41,6 +43,7 @@ function setUp(): { actions: Actions; home: ReturnType<typeof openHome> } & Asyn
   return {
     actions,
     home,
+    redact,
     async [Symbol.asyncDispose]() {
       await actions[Symbol.asyncDispose]();
       rmSync(dir, { recursive: true, force: true });
@@ -49,6 +52,17 @@ function setUp(): { actions: Actions; home: ReturnType<typeof openHome> } & Asyn
 }
 
 const never = new AbortController().signal;
+
+t.test('no half of a secret is left where a long line is cut, and redacting leaves the shape of a result alone', async (t) => {
+  await using scene = setUp();
+  const { actions, home, redact } = scene;
+  redact.learn(['checks']);
+  await actions.start('long', ['long'], home);
+  const { lines } = await actions.ended('long', never);
+  t.notMatch(lines.join(), /sk-or/);
+  await actions.start('rows', ['rows'], home);
+  t.same((await actions.ended('rows', never)).result, { checks: [{ what: 'the key "[redacted]"' }] });
+});
 
 t.test('a command says its end, what a child of it left running goes with it', async (t) => {
   await using scene = setUp();

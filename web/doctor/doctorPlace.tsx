@@ -20,15 +20,15 @@ export function DoctorPlace() {
   const profile = useProfile();
   const queries = useQueryClient();
   const [online, setOnline] = useState(false);
+  const name = profile === undefined || profile === 'default' ? 'doctor' : `doctor-${profile}`;
   const action = useQuery({
-    queryKey: ['action', 'doctor'],
-    queryFn: ({ signal }) =>
-      request('GET /api/actions/:name/status', { params: { name: 'doctor' }, query: { lines: 50 }, signal }).catch(noneYet),
+    queryKey: ['action', name],
+    queryFn: ({ signal }) => request('GET /api/actions/:name/status', { params: { name }, query: { lines: 50 }, signal }).catch(noneYet),
     refetchInterval: ({ state: { data } }) => (data?.running ? LOOK_MS : false),
   });
   const start = useMutation({
     mutationFn: (fix: boolean) => request('POST /api/ops/doctor', { body: { online, ...(fix ? { fix } : {}), profile } }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['action', 'doctor'] }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['action', name] }),
   });
   const { data } = action;
   const running = start.isPending || data?.running === true;

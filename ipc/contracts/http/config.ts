@@ -3,7 +3,18 @@ import { z } from 'zod';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 
-const Values = z.record(z.string(), z.unknown());
+const Values = z.record(z.string(), z.unknown()).refine(isShallow, `it goes deeper than ${limits.configEdit.depthMax} levels`);
+
+/** Level by level: what a stranger nests is walked without a stack. */
+function isShallow(values: unknown): boolean {
+  let level: unknown[] = [values];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.configEdit.depthMax) return false;
+    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []));
+  }
+  return true;
+}
+
 /** Names a state of the file; also the ETag. */
 const Version = z.string().max(64);
 const Profile = z.string().max(64).optional();

@@ -36,7 +36,8 @@ export const actionStatus = httpRoute('GET /api/actions/:name/status', {
 
 export const runDoctor = httpRoute('POST /api/ops/doctor', {
   tag: 'Operation',
-  summary: 'Starts `agent doctor --json`; the rows are the `result` of the action `doctor`.',
+  summary:
+    'Starts `agent doctor --json`; the rows are the `result` of the action that is answered: `doctor`, of another profile `doctor-<profile>`.',
   profile: true,
   body: z.strictObject({ online: z.boolean().optional(), fix: z.boolean().optional(), profile: z.string().max(64).optional() }),
   result: ActionStarted,

@@ -3,13 +3,13 @@ import { detects, factsOf } from '../models.ts';
 import { serviceTiers } from '../../../agent/models/fastWindow.ts';
 import { reasoningLevels, requireLevel } from '../../../agent/models/reasoning.ts';
 import { AgentError } from '../../../base/errors.ts';
-import { SECRET_NAME } from '../../../base/redact.ts';
 import { isoTime } from '../../../base/time.ts';
 import { clientPing, configGet, configSet, modelOptions, setupRuntimeCheck, setupStatus } from '../../../ipc/contracts/rpcSettings.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import type { ParamsOf, ResultOf } from '../../../ipc/method.ts';
 import { refuseSecret } from '../../../state/config/accept.ts';
 import { parseKeyPath, parseValue, setConfigValue } from '../../../state/config/edit.ts';
+import { createMasks } from '../../../state/config/mask.ts';
 import { providerRows, renewed } from '../modelRows.ts';
 import {
   announce,
@@ -110,25 +110,19 @@ function get({ context, store, desk }: SessionParts, { key, session_id }: Params
     case 'service_tier':
       return { key, value: desk.tier(session) ?? 'normal', tiers: serviceTiers };
     default:
-      return { key, value: configValue(context.config().config, key) };
+      return { key, value: configValue({ context }, key) };
   }
 }
 
-/** The value at a dotted path; null when it is not set. What a name calls a secret is not given out. */
-function configValue(config: unknown, key: string): unknown {
-  let value = config;
-  for (const part of parseKeyPath(key)) {
+/** The value at a dotted path; null when it is not set. Secrets that stand in the file leave it as masks, as from `GET /api/config`. */
+function configValue({ context }: Pick<SessionParts, 'context'>, key: string): unknown {
+  let value: unknown = context.config().config;
+  const path = parseKeyPath(key);
+  for (const part of path) {
     if (typeof value !== 'object' || value === null) return null;
-    value = Object.hasOwn(value, part) ? (value as Record<string, unknown>)[part] : undefined;
+    value = Object.hasOwn(value, part) ? (value as Record<string | number, unknown>)[part] : undefined;
   }
-  return withoutSecrets(value, key) ?? null;
-}
-
-function withoutSecrets(value: unknown, name: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, ''));
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutSecrets(inner, key)]));
-  return typeof value === 'string' && SECRET_NAME.test(name) ? '[redacted]' : value;
+  return createMasks(context.secrets().values()).hide(value, path) ?? null;
 }
 
 // --- config.set ---

@@ -3,6 +3,7 @@ import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { deleteEnv, listEnv, revealEnv, setEnv } from '../../../ipc/contracts/http/env.ts';
 import { loadConfig } from '../../../state/config/load.ts';
+import { looksSecret } from '../../../state/env.ts';
 import { readEnvVariables, setEnvValue, unsetEnvValue } from '../../../state/envFile.ts';
 import { envRows } from '../../../state/envVariables.ts';
 import type { Dashboard } from '../http.ts';
@@ -15,7 +16,7 @@ export function envRoutes({ context: { home, log, redact } }: Dashboard): HttpHa
   return [
     on(listEnv, ({ profile }) => envRows(readEnvVariables(profile.env), loadConfig(home, profile).config, process.env)),
     on(setEnv, async ({ body: { key, value }, profile, request }) => {
-      redact.learn([value]);
+      if (looksSecret(key, value)) redact.learn([value]);
       const { replaced } = await setEnvValue(profile.env, key, value);
       log.info(`${key} ${replaced ? 'replaced' : 'set'} in .env`, { from: request.ip, profile: profile.name });
       return { ok: true as const, key, replaced };
@@ -37,7 +38,7 @@ export function envRoutes({ context: { home, log, redact } }: Dashboard): HttpHa
       }
       const value = readEnvVariables(profile.env)[key];
       if (!value) throw notThere(key);
-      redact.learn([value]);
+      if (looksSecret(key, value)) redact.learn([value]);
       log.warn(`${key} of .env was shown in the dashboard`, { from: request.ip, profile: profile.name });
       return { key, value };
     }),

@@ -2,6 +2,7 @@
 import { arch, availableParallelism, hostname, loadavg, release, type, uptime } from 'node:os';
 import { actionStatus, getPromptSize, getSystemStats, runDoctor } from '../../../ipc/contracts/http/ops.ts';
 import { promptSize } from '../../../ipc/contracts/rpcSessions.ts';
+import { DEFAULT_PROFILE } from '../../../state/home.ts';
 import type { Dashboard } from '../http.ts';
 import { on, type HttpHandler } from '../route.ts';
 
@@ -10,7 +11,7 @@ export function opsRoutes(dashboard: Dashboard): HttpHandler[] {
   return [
     on(actionStatus, ({ params: { name }, query: { lines } }) => actions.status(name, lines)),
     on(runDoctor, ({ body: { online, fix }, profile }) =>
-      actions.start('doctor', ['doctor', '--json', ...(online ? ['--online'] : []), ...(fix ? ['--fix'] : [])], profile),
+      actions.start(doctorOf(profile.name), ['doctor', '--json', ...(online ? ['--online'] : []), ...(fix ? ['--fix'] : [])], profile),
     ),
     on(getPromptSize, ({ query: { platform }, profile, signal }) =>
       agentOf(profile).call(promptSize, platform === undefined ? {} : { platform }, { signal }),
@@ -18,6 +19,9 @@ export function opsRoutes(dashboard: Dashboard): HttpHandler[] {
     on(getSystemStats, () => systemStats(dashboard)),
   ];
 }
+
+/** What one profile was told is not shown for another. */
+const doctorOf = (profile: string): string => (profile === DEFAULT_PROFILE ? 'doctor' : `doctor-${profile}`);
 
 async function systemStats({ context, overview, host }: Dashboard) {
   const seen = await overview.read().catch(() => undefined);
