@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
 
 const json = { 'Content-Type': 'application/json' };
 
@@ -159,6 +160,17 @@ t.test('a root that holds AGENT_HOME shows none of its secrets, to read, list, r
   t.equal((await send(dashboard, 'DELETE', '/api/files', { path: 'auth.json' })).status, 403);
   t.equal((await send(dashboard, 'POST', '/api/files/mkdir', { path: 'run/x' })).status, 403);
   t.equal(readFileSync(home.env, 'utf8'), 'KEY=secret\n');
+  // In the trash they would be secrets no longer.
+  home.write('config.yaml', `dashboard:\n  files_root: ${join(home.root, '..')}\n`);
+  await until('the root is another one', async () => (await get(dashboard, '', 'home')).status === 200);
+  for (const path of ['home', 'home/profiles/work']) {
+    t.match((await send(dashboard, 'DELETE', '/api/files', { path, recursive: true })).json(), {
+      status: 403,
+      code: 'PATH_REFUSED',
+      fix: String,
+    });
+  }
+  t.ok(existsSync(home.profile('work').env));
 });
 
 t.test('an upload appears whole or not at all, replaces only when asked, and its name is a name', async (t) => {
