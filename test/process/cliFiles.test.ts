@@ -148,17 +148,20 @@ t.test('put brings a file, an empty one or stdin, refuses to overwrite and what 
 t.test('no path leads out of the root or to a secret of the service, in any command', async (t) => {
   using at = place();
   writeFileSync(at.mine('x'), 'x');
-  writeFileSync(join(at.root, '..', 'outside.txt'), 'outside');
-  symlinkSync(join(at.root, '..', 'outside.txt'), at.inRoot('way-out.txt'));
-  symlinkSync('/etc', at.inRoot('etc'));
+  // Of the test alone: were a check missing, this is what would be lost.
+  const outside = join(at.root, '..', 'outside');
+  mkdirSync(outside);
+  writeFileSync(join(outside, 'theirs.txt'), 'theirs');
+  symlinkSync(join(outside, 'theirs.txt'), at.inRoot('way-out.txt'));
+  symlinkSync(outside, at.inRoot('out'));
   await both(
     [
-      ['ls', '/etc'],
+      ['ls', outside],
       ['cat', 'way-out.txt'],
-      ['get', 'notes/../../outside.txt', '-'],
-      ['put', 'x', 'etc'],
-      ['mkdir', '../made'],
-      ['rm', '../outside.txt'],
+      ['get', 'notes/../../outside/theirs.txt', '-'],
+      ['put', 'x', 'out'],
+      ['mkdir', 'out/made'],
+      ['rm', 'out/theirs.txt'],
     ],
     async (args) => {
       const { code, stdout, stderr } = await at.files(args);
@@ -180,7 +183,7 @@ t.test('no path leads out of the root or to a secret of the service, in any comm
     },
   );
   t.equal(readFileSync(at.home.env, 'utf8'), 'KEY=secret\n');
-  t.ok(existsSync(join(at.root, '..', 'outside.txt')));
+  t.same(readdirSync(outside), ['theirs.txt']);
 });
 
 t.test('what is deleted goes into the trash and comes back where it was; for good must be asked for', async (t) => {

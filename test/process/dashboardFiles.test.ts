@@ -88,9 +88,13 @@ t.test('a folder lists its folders first, a file is read as a data URL and downl
 
 t.test('no path leads out of the root: dots, encodings, absolute paths, links to files and folders', async (t) => {
   using home = filesHome();
+  // Of the test alone: were a check missing, this is what would be changed.
+  const theirs = join(home.files, '..', 'theirs');
+  mkdirSync(theirs);
+  writeFileSync(join(theirs, 'passwd'), 'root:');
   writeFileSync(join(home.files, '..', 'outside.txt'), 'outside');
   symlinkSync(join(home.files, '..', 'outside.txt'), join(home.files, 'way-out.txt'));
-  symlinkSync('/etc', join(home.files, 'etc'));
+  symlinkSync(theirs, join(home.files, 'etc'));
   symlinkSync(join(home.files, 'b.txt'), join(home.files, 'inside.txt'));
   await using dashboard = await startDashboard(home);
   for (const raw of [
@@ -98,7 +102,7 @@ t.test('no path leads out of the root: dots, encodings, absolute paths, links to
     'path=..%2foutside.txt',
     'path=%2e%2e%2foutside.txt',
     'path=notes/../../outside.txt',
-    'path=/etc/passwd',
+    `path=${theirs}/passwd`,
     'path=way-out.txt',
     'path=etc/passwd',
     'path=etc',
@@ -116,7 +120,7 @@ t.test('no path leads out of the root: dots, encodings, absolute paths, links to
     (await get(dashboard, '')).json<{ entries: { name: string }[] }>().entries.find(({ name }) => name === 'etc'),
     { is_link: true, is_directory: false, size: 0 },
   );
-  for (const path of ['../made', 'etc/made', '/tmp/agent-test-made']) {
+  for (const path of ['../made', 'etc/made', join(theirs, 'made')]) {
     t.equal((await send(dashboard, 'POST', '/api/files/mkdir', { path })).status, 403, path);
   }
   t.equal((await upload(dashboard, { path: 'etc', name: 'made', content: 'x' })).status, 403);
