@@ -73,8 +73,8 @@ export const dashboardLimits = {
     /** What was deleted stays in the trash so long, and so many of it. */
     trashKeepMs: 30 * 86_400_000,
     trashMax: 1_000,
-    /** Of a name in the trash: 255 less the time before it. */
-    trashNameMaxBytes: 230,
+    /** Of a name in the trash: 255 less the time before it, and what a file written aside has behind it. */
+    trashNameMaxBytes: 210,
   },
   analytics: {
     daysDefault: 30,

@@ -25,7 +25,10 @@ export async function writeToStdout(places: FilePlaces, path: string): Promise<n
       writeBytes(chunk);
     } catch (thrown) {
       const full = errnoOf(thrown) === 'ENOSPC';
-      throw new AgentError(full ? 'DISK_FULL' : 'FILE_FAILED', `stdout takes no more (${errnoOf(thrown) ?? 'error'})`, { cause: thrown });
+      throw new AgentError(full ? 'DISK_FULL' : 'FILE_FAILED', `stdout takes no more (${errnoOf(thrown) ?? 'error'})`, {
+        cause: thrown,
+        fix: full ? 'free some disk space' : 'check where stdout leads',
+      });
     }
     size += chunk.length;
   }

@@ -1,11 +1,13 @@
 /** The completion scripts in the real shells: they parse, and they complete what is there. */
-import { existsSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { spawn as spawnPty } from 'node-pty';
-import { cli, run } from '../harness/cli.ts';
+import { cli, run, type CliOptions } from '../harness/cli.ts';
 import { requirePackage } from '../harness/debianPackage.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
+import { projectRoot } from '../harness/worker.ts';
 
 async function script(home: TestHome, shell: string): Promise<string> {
   const { code, stdout } = await cli(['completion', shell], { home });
@@ -14,11 +16,11 @@ async function script(home: TestHome, shell: string): Promise<string> {
 }
 
 /** What bash offers for the last word of a line. */
-async function offered(file: string, line: string): Promise<string[]> {
-  const words = line.split(' ');
+async function offered(file: string, line: string, options: CliOptions = {}): Promise<string[]> {
+  const words = line.split(/(?<!\\) /);
   const quoted = words.map((word) => `'${word}'`).join(' ');
   const program = `source ${file}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _agent; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { code, stdout, stderr } = await run('/bin/bash', ['--norc', '-c', program]);
+  const { code, stdout, stderr } = await run('/bin/bash', ['--norc', '-c', program], options);
   if (code !== 0 || stderr) throw new Error(`${line}: ${stderr}`);
   return stdout.trim().split('\n').filter(Boolean);
 }
@@ -44,6 +46,28 @@ t.test('bash completes verbs, sub-commands, slots, logs, options and their value
   for (const { line, want } of cases) t.same((await offered(file, line)).toSorted(), want.toSorted(), line);
 });
 
+t.test('bash completes paths below the root of the files, and runs nothing of what strangers called them', async (t) => {
+  using home = testHome();
+  const root = join(home.root, '..', 'files');
+  mkdirSync(join(root, 'notes', 'deep'), { recursive: true });
+  for (const name of ['notes/a b.md', 'notes/$(touch ran).md', 'notes/line\nbreak', '.hidden']) writeFileSync(join(root, name), '');
+  home.write('config.yaml', `dashboard:\n  files_root: ${root}\n`);
+  const file = await script(home, 'bash');
+  // The command as it is found on the PATH.
+  home.write('bin/agent', `#!/bin/sh\nexec '${process.execPath}' '${join(projectRoot, 'bin', 'main.ts')}' "$@"\n`);
+  chmodSync(join(home.root, 'bin', 'agent'), 0o755);
+  const options = { home, cwd: home.root, env: { PATH: `${join(home.root, 'bin')}:${process.env.PATH}` } };
+  const cases: { line: string; want: string[] }[] = [
+    { line: 'agent files get no', want: ['notes/'] },
+    { line: 'agent files cat notes/', want: ['notes/\\$\\(touch\\ ran\\).md', 'notes/a\\ b.md', 'notes/deep/'] },
+    { line: 'agent files rm notes/a\\ ', want: ['notes/a\\ b.md'] },
+    { line: 'agent files ls .h', want: ['.hidden'] },
+    { line: 'agent files restore', want: ['restore'] },
+  ];
+  for (const { line, want } of cases) t.same((await offered(file, line, options)).toSorted(), want, line);
+  t.notOk(existsSync(join(home.root, 'ran')));
+});
+
 t.test('zsh reads the script and completes a slot on the keyboard', async (t) => {
   const zsh = await requirePackage('zsh', existsSync('/bin/zsh') ? '/bin/zsh' : '/usr/bin/zsh');
   using home = testHome();
@@ -66,6 +90,8 @@ t.test('zsh reads the script and completes a slot on the keyboard', async (t) =>
   await until('the slot is completed', () => screen.includes('<restart gateway>'));
   shell.write('agent cron cr\t\r');
   await until('the sub-command is completed', () => screen.includes('<cron create>'));
+  shell.write('agent files resto\t\r');
+  await until('a command beside paths is completed', () => screen.includes('<files restore>'));
   shell.write('exit\r');
   await ended;
   t.pass();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
 
 const json = { 'Content-Type': 'application/json' };
 
@@ -87,9 +88,13 @@ t.test('a folder lists its folders first, a file is read as a data URL and downl
 
 t.test('no path leads out of the root: dots, encodings, absolute paths, links to files and folders', async (t) => {
   using home = filesHome();
+  // Of the test alone: were a check missing, this is what would be changed.
+  const theirs = join(home.files, '..', 'theirs');
+  mkdirSync(theirs);
+  writeFileSync(join(theirs, 'passwd'), 'root:');
   writeFileSync(join(home.files, '..', 'outside.txt'), 'outside');
   symlinkSync(join(home.files, '..', 'outside.txt'), join(home.files, 'way-out.txt'));
-  symlinkSync('/etc', join(home.files, 'etc'));
+  symlinkSync(theirs, join(home.files, 'etc'));
   symlinkSync(join(home.files, 'b.txt'), join(home.files, 'inside.txt'));
   await using dashboard = await startDashboard(home);
   for (const raw of [
@@ -97,7 +102,7 @@ t.test('no path leads out of the root: dots, encodings, absolute paths, links to
     'path=..%2foutside.txt',
     'path=%2e%2e%2foutside.txt',
     'path=notes/../../outside.txt',
-    'path=/etc/passwd',
+    `path=${theirs}/passwd`,
     'path=way-out.txt',
     'path=etc/passwd',
     'path=etc',
@@ -115,7 +120,7 @@ t.test('no path leads out of the root: dots, encodings, absolute paths, links to
     (await get(dashboard, '')).json<{ entries: { name: string }[] }>().entries.find(({ name }) => name === 'etc'),
     { is_link: true, is_directory: false, size: 0 },
   );
-  for (const path of ['../made', 'etc/made', '/tmp/agent-test-made']) {
+  for (const path of ['../made', 'etc/made', join(theirs, 'made')]) {
     t.equal((await send(dashboard, 'POST', '/api/files/mkdir', { path })).status, 403, path);
   }
   t.equal((await upload(dashboard, { path: 'etc', name: 'made', content: 'x' })).status, 403);
@@ -159,6 +164,17 @@ t.test('a root that holds AGENT_HOME shows none of its secrets, to read, list, r
   t.equal((await send(dashboard, 'DELETE', '/api/files', { path: 'auth.json' })).status, 403);
   t.equal((await send(dashboard, 'POST', '/api/files/mkdir', { path: 'run/x' })).status, 403);
   t.equal(readFileSync(home.env, 'utf8'), 'KEY=secret\n');
+  // In the trash they would be secrets no longer.
+  home.write('config.yaml', `dashboard:\n  files_root: ${join(home.root, '..')}\n`);
+  await until('the root is another one', async () => (await get(dashboard, '', 'home')).status === 200);
+  for (const path of ['home', 'home/profiles/work']) {
+    t.match((await send(dashboard, 'DELETE', '/api/files', { path, recursive: true })).json(), {
+      status: 403,
+      code: 'PATH_REFUSED',
+      fix: String,
+    });
+  }
+  t.ok(existsSync(home.profile('work').env));
 });
 
 t.test('an upload appears whole or not at all, replaces only when asked, and its name is a name', async (t) => {
