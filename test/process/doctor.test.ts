@@ -171,9 +171,7 @@ t.test(
 );
 
 t.test('config.yaml: the line that is wrong, the key that is unset, the program that is not there', async (t) => {
-  using broken = testHome({ 'config.yaml': 'model:\n  default: [\n'   using newer = testHome({ 'config.yaml': '_config_version: 46\n' });
-  t.match((await doctor(newer)).row('config'), { status: 'warn', detail: /newer release \(_config_version 46/, fix: String }, 'lesson 15');
-});
+  using broken = testHome({ 'config.yaml': 'model:\n  default: [\n' });
   t.match((await doctor(broken)).row('config'), { status: 'fail', detail: /config\.yaml:\d+:\d+: / });
   using home = testHome({
     'config.yaml': `
@@ -201,6 +199,8 @@ timezone: Mars/Olympus
   t.match(row('mcp:secret'), { status: 'fail', detail: 'REMOTE_KEY is not set' });
   t.match(row('sidecars:bridge'), { status: 'fail', detail: /not there/ });
   t.match(row('timezone'), { status: 'fail', detail: /Mars/ });
+  using newer = testHome({ 'config.yaml': '_config_version: 46\n' });
+  t.match((await doctor(newer)).row('config'), { status: 'warn', detail: /newer release \(_config_version 46/, fix: String }, 'lesson 15');
 });
 
 t.test('--online asks a provider for its address alone, and without it nothing is asked', async (t) => {
