@@ -1,12 +1,10 @@
 /** Limits of the conversation engine and its worker (part of base/limits.ts), each beside its reason. */
-import { configLimits } from './configLimits.ts';
 import { toolLimits } from './toolLimits.ts';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const engineLimits = {
-  ...configLimits,
   turn: {
     /** Interface spec, Limits: all tools except manage_connections. */
     toolGuardMs: 420_000,

@@ -3,6 +3,7 @@
  * Times are milliseconds, sizes are bytes, unless the name says otherwise.
  */
 
+import { configLimits } from './configLimits.ts';
 import { dashboardLimits } from './dashboardLimits.ts';
 import { engineLimits } from './engineLimits.ts';
 import { signInLimits } from './signInLimits.ts';
@@ -445,6 +446,7 @@ export const limits = {
     historyMax: 1_000,
     historyEntryMaxChars: 10_000,
   },
+  ...configLimits,
   ...dashboardLimits,
   ...signInLimits,
 } as const;

@@ -118,6 +118,14 @@ export interface Calls {
       context_files: { path: string; chars: number; est_tokens: number; status: string }[];
     }
   >;
+  'analytics.usage': Call<
+    { days: number },
+    {
+      daily: { day: string; turns: number; input_tokens: number; output_tokens: number }[];
+      by_model: { provider: string; model: string; turns: number }[];
+      totals: { turns: number; sessions: number; api_calls: number; tool_calls: number };
+    }
+  >;
   'config.get': Call<{ key: string }, { value: unknown }>;
   'config.set': Call<
     { key: string; value: string | boolean | number; scope?: 'session' | 'global' | 'once' },
@@ -183,15 +191,6 @@ export interface Calls {
   'cron.run': Call<{ job_id: string }, { execution_id: string }>;
 }
 
-export interface UsageOfDays {
-  turns: number;
-  sessions: number;
-  model_calls: number;
-  tool_calls: number;
-  days: { day: string; turns: number; input: number; output: number }[];
-  models: { model: string; turns: number }[];
-}
-
 export interface ServiceFacts {
   version: string;
   profile: string;
@@ -221,7 +220,6 @@ export interface CommandHost {
   /** Answer of a side question, for surfaces that hear no events; null = it comes as an event. */
   sideAnswer(taskId: string): Promise<string> | null;
   facts(): ServiceFacts;
-  usageOfDays(days: number): UsageOfDays;
   /** Suggested by the skills that this session is offered. */
   skillBlueprints(): SkillBlueprint[];
   /** Reads `.env` afresh; how many names it has. */

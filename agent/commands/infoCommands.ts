@@ -35,9 +35,9 @@ export const infoCommands: readonly SlashCommand[] = [
     summary: 'show what was used over the last days',
     category: 'info',
     busy: 'allowed',
-    run({ host, args }) {
+    async run({ host, args }) {
       const days = Math.min(args ? ordinal(args, 'a number of days') : INSIGHT_DAYS, 365);
-      const found = host.usageOfDays(days);
+      const found = await host.call('analytics.usage', { days });
       return text(insightLines(found, days), found);
     },
   },

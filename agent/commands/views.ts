@@ -1,5 +1,5 @@
 /** Answers of commands as lines of text, the same on every surface. */
-import type { Calls, JobFacts, SessionFacts, UsageFacts, UsageOfDays } from './host.ts';
+import type { Calls, JobFacts, SessionFacts, UsageFacts } from './host.ts';
 
 const number = (value: number): string => value.toLocaleString('en-US').replaceAll(',', ' ');
 const localTime = (iso: string): string => new Date(iso).toLocaleString('sv-SE').slice(0, 16);
@@ -74,19 +74,24 @@ export function usageLines({ usage, by_model, turns, compressions, context_used,
   ].join('\n');
 }
 
-export function insightLines({ turns, sessions, model_calls, tool_calls, days, models }: UsageOfDays, span: number): string {
+/** Models named by `/insights`. */
+const INSIGHT_MODELS_MAX = 10;
+
+export function insightLines({ totals, daily, by_model }: Calls['analytics.usage']['result'], span: number): string {
+  const { turns, sessions, api_calls, tool_calls } = totals;
   if (turns === 0) return `Nothing was asked in the last ${span} day${span === 1 ? '' : 's'}.`;
-  const most = Math.max(...days.map((day) => day.turns), 1);
+  const most = Math.max(...daily.map((day) => day.turns), 1);
+  const models = by_model.toSorted((a, b) => b.turns - a.turns).slice(0, INSIGHT_MODELS_MAX);
   return [
-    `Last ${span} day${span === 1 ? '' : 's'}: ${turns} turns in ${sessions} conversations, ${model_calls} model calls, ${tool_calls} tool calls`,
+    `Last ${span} day${span === 1 ? '' : 's'}: ${turns} turns in ${sessions} conversations, ${api_calls} model calls, ${tool_calls} tool calls`,
     columns(
-      days.map((day) => [
+      daily.map((day) => [
         day.day,
         '█'.repeat(Math.max(1, Math.round((day.turns / most) * 24))),
-        `${day.turns} turns, ${number(day.input)} in, ${number(day.output)} out`,
+        `${day.turns} turns, ${number(day.input_tokens)} in, ${number(day.output_tokens)} out`,
       ]),
     ),
-    ...(models.length ? [`Models: ${models.map(({ model, turns: count }) => `${model} (${count})`).join(', ')}`] : []),
+    `Models: ${models.map(({ model, turns: count }) => `${model} (${count})`).join(', ')}`,
   ].join('\n');
 }
 

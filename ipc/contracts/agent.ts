@@ -1,5 +1,5 @@
 /** What other workers ask of the agent worker, beside the gateway RPC of `rpc.ts`. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { method } from '../method.ts';
 
 /** Where a turn comes from; vocabulary of the shared metrics (interface spec, Dimension vocabularies). */

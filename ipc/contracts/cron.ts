@@ -1,5 +1,5 @@
 /** What others ask of the cron worker (contract §10, reference/daemon §6). Each method is about the jobs of one profile. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { method } from '../method.ts';
 

@@ -1,5 +1,5 @@
 /** What others ask of the gateway worker: durable delivery and platform state. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { method } from '../method.ts';
 

@@ -1,5 +1,5 @@
 /** What others ask of the MCP broker. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { method } from '../method.ts';
 

@@ -3,7 +3,7 @@
  * Parameters are strict: an unknown one answers 4000 with the field. Records are in rpcRecords.ts, events in
  * rpcEvents.ts, the other subjects beside them, all of it in rpcTable.ts.
  */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { Surface } from './agent.ts';
 import { EventParams } from './rpcEvents.ts';

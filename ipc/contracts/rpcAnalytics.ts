@@ -1,5 +1,5 @@
 /** What conversations cost: tokens and money by day, model and source. Computed from state.db beside the turns. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { rpcMethod, type Method } from '../method.ts';
 

@@ -1,5 +1,5 @@
 /** Slash commands and completion of the gateway RPC: one registry in the agent worker serves every surface. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { Surface } from './agent.ts';
 

@@ -2,7 +2,7 @@
  * Events of the gateway RPC (contract §8): `{jsonrpc, method: "event", params: {type, session_id, seq, payload}}`.
  * Names and payloads follow the interface spec (Events) and reference/clients §2.4.
  */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { notice } from '../method.ts';
 import { Attachment, Plan, QueuedPrompt, SessionInfo, UsageTotals } from './rpcRecords.ts';
 import { requestKinds, withdrawReasons } from './rpcRequests.ts';

@@ -1,5 +1,5 @@
 /** What a page or a command asks about models beside the pick itself: facts of the one in use, side tasks, and a pick for good. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { ReasoningLevel } from './rpcSettings.ts';
 

@@ -1,5 +1,5 @@
 /** Records of the gateway RPC (contract §8): messages, sessions, and everything a surface draws. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { OpenRequest } from './rpcRequests.ts';
 
 /** A file that goes with a prompt. Images reach models that can see; other files are named by path. */

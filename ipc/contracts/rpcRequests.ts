@@ -4,7 +4,7 @@
  * attaches later finds them under `open_requests` and answers with `request.answer`. The clock of a request starts
  * when a client says `request.shown`.
  */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { method, rpcMethod, type Method } from '../method.ts';
 
 export const requestKinds = ['approval', 'clarify'] as const;

@@ -1,5 +1,5 @@
 /** What can be done with a session beside talking in it. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { Surface } from './agent.ts';
 import { Message, Plan, QueuedPrompt, UsageTotals } from './rpcRecords.ts';

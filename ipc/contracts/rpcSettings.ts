@@ -1,5 +1,5 @@
 /** Models and settings of the gateway RPC. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { SessionInfo } from './rpcRecords.ts';
 

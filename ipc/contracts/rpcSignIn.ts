@@ -2,7 +2,7 @@
  * Signing in at a model provider (reference/clients §1.4, OAuth providers): device code, or a browser with PKCE. The
  * agent worker of the profile runs the flows and owns the tokens; none of them is ever in an answer.
  */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 
 export const signInStates = ['pending', 'approved', 'denied', 'expired', 'error'] as const;

@@ -1,5 +1,5 @@
 /** Tools, skills and memory as their owner manages them (`agent tools`, `agent skills`, `agent memory`, and the same slash commands). */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 
 export const ToolsetRow = z.object({

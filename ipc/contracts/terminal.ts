@@ -1,5 +1,5 @@
 /** What the dashboard asks of the terminal worker (node-pty). One link holds a terminal; its end closes it, or leaves it waiting for its page. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { method, notice } from '../method.ts';
 
 const Size = { cols: z.number().int().min(2).max(1_000), rows: z.number().int().min(1).max(500) };

@@ -38,71 +38,90 @@ const sums = (cost: string, turns: string, tools: string) => `
   ${turns} AS turns,
   ${tools} AS tool_calls`;
 
-/** A day of the clock of this machine. */
-const day = (at: string): string => `date(${at} / 1000, 'unixepoch', 'localtime')`;
+/**
+ * The days asked for, each with its bounds: a day is then a range of an index, and no row is asked for its date.
+ * `d.day` counts from the first one.
+ */
+const DAYS = `WITH days AS MATERIALIZED (SELECT key AS day, value ->> 0 AS since, value ->> 1 AS until FROM json_each(@days))`;
+const TURNS = `FROM days d CROSS JOIN turns u WHERE u.started_at >= d.since AND u.started_at < d.until AND u.model_calls > 0`;
 
-const ROWS = `
-  SELECT ${day('u.started_at')} AS day, coalesce(u.provider, '?') AS provider, coalesce(u.model, '?') AS model, s.source AS source,
+const ROWS = `${DAYS}
+  SELECT d.day AS day, coalesce(u.provider, '?') AS provider, coalesce(u.model, '?') AS model, s.source AS source,
     min(u.started_at) AS first_at, max(u.started_at) AS last_at, ${sums('u.cost_usd', 'count(*)', 'sum(u.tool_calls)')}
-  FROM (SELECT session_id, provider, model, started_at, usage, cost_usd, model_calls, tool_calls FROM turns
-        WHERE started_at >= @since AND model_calls > 0) u
-  JOIN sessions s ON s.id = u.session_id GROUP BY 1, 2, 3, 4
+  FROM days d CROSS JOIN turns u JOIN sessions s ON s.id = u.session_id
+  WHERE u.started_at >= d.since AND u.started_at < d.until AND u.model_calls > 0 GROUP BY 1, 2, 3, 4
   UNION ALL
-  SELECT ${day('u.at')}, u.provider, u.model, s.source, min(u.at), max(u.at), ${sums("json_extract(u.usage, '$.costUsd')", '0', '0')}
-  FROM auxiliary_calls u JOIN sessions s ON s.id = u.session_id WHERE u.at >= @since GROUP BY 1, 2, 3, 4`;
+  SELECT d.day, u.provider, u.model, s.source, min(u.at), max(u.at), ${sums("json_extract(u.usage, '$.costUsd')", '0', '0')}
+  FROM days d CROSS JOIN auxiliary_calls u JOIN sessions s ON s.id = u.session_id
+  WHERE u.at >= d.since AND u.at < d.until GROUP BY 1, 2, 3, 4`;
 
-/** Sessions with a turn, by day and source; `''` stands for all. */
-const SESSIONS = `
-  WITH used AS (
-    SELECT DISTINCT ${day('t.started_at')} AS day, t.session_id AS id, s.source AS source
-    FROM turns t JOIN sessions s ON s.id = t.session_id WHERE t.started_at >= @since AND t.model_calls > 0
-  )
-  SELECT 'day' AS kind, day AS name, count(DISTINCT id) AS n FROM used GROUP BY day
-  UNION ALL SELECT 'source', source, count(DISTINCT id) FROM used GROUP BY source
-  UNION ALL SELECT 'all', '', count(DISTINCT id) FROM used`;
+/** Sessions with a turn, by day. */
+const SESSIONS_BY_DAY = `${DAYS} SELECT day, count(*) AS n FROM (SELECT DISTINCT d.day AS day, u.session_id ${TURNS}) GROUP BY day`;
+/** And by source; a session has one. */
+const SESSIONS_BY_SOURCE = `${DAYS}
+  SELECT s.source AS source, count(*) AS n FROM (SELECT DISTINCT u.session_id AS id ${TURNS}) JOIN sessions s USING (id) GROUP BY s.source`;
 
-const DAY_MS = 86_400_000;
+interface Day {
+  /** `2026-11-21`, by the clock of this machine. */
+  name: string;
+  since: number;
+  until: number;
+}
 
 /** Errors: NOT_FOUND, STORE_CORRUPT, STORE_BUSY. */
 export function readAnalytics(path: string, days: number, nowMs = Date.now()): Analytics {
-  const since = startOfDay(nowMs, days - 1);
+  const asked = daysUntil(nowMs, days);
+  const bounds = JSON.stringify(asked.map(({ since, until }) => [since, until]));
   const db = openReadOnly(path);
   try {
-    const rows = db.prepare(ROWS).all({ since }) as Row[];
-    const period = { period_days: days, since: new Date(since).toISOString(), until: new Date(nowMs).toISOString() };
-    return { usage: { ...period, ...usageOf(rows, sessionsOf(db, since)) }, models: { ...period, ...modelsOf(rows) } };
+    const found = db.prepare(ROWS).all({ days: bounds }) as (Omit<Row, 'day'> & { day: number })[];
+    const rows = found.map((row): Row => ({ ...row, day: asked[row.day]!.name }));
+    const since = new Date(asked[0]!.since).toISOString();
+    const period = { period_days: days, since, until: new Date(nowMs).toISOString() };
+    return { usage: { ...period, ...usageOf(rows, sessionsOf(db, asked, bounds)) }, models: { ...period, ...modelsOf(rows) } };
   } finally {
     db.close();
   }
 }
 
-/** Midnight, so many days ago; a day of 23 or 25 hours does not move it. */
-function startOfDay(nowMs: number, daysAgo: number): number {
-  const midnight = new Date(nowMs);
-  midnight.setHours(0, 0, 0, 0);
-  const then = new Date(midnight.getTime() - daysAgo * DAY_MS + DAY_MS / 2);
-  return then.setHours(0, 0, 0, 0);
+/** So many days, the last one that of `nowMs`; from midnight to midnight, also where one has 23 or 25 hours. */
+function daysUntil(nowMs: number, days: number): Day[] {
+  const today = new Date(nowMs);
+  const midnight = (back: number): Date => new Date(today.getFullYear(), today.getMonth(), today.getDate() - back);
+  return Array.from({ length: days }, (_, n) => {
+    const start = midnight(days - 1 - n);
+    const name = [start.getFullYear(), start.getMonth() + 1, start.getDate()].map((part) => String(part).padStart(2, '0')).join('-');
+    return { name, since: start.getTime(), until: midnight(days - 2 - n).getTime() };
+  });
 }
 
-function sessionsOf(db: Db, since: number): (kind: 'day' | 'source' | 'all', name?: string) => number {
-  const rows = db.prepare(SESSIONS).all({ since }) as { kind: string; name: string; n: number }[];
-  const counts = new Map(rows.map(({ kind, name, n }) => [`${kind} ${name}`, n]));
-  return (kind, name = '') => counts.get(`${kind} ${name}`) ?? 0;
+interface SessionCounts {
+  byDay: ReadonlyMap<string, number>;
+  bySource: ReadonlyMap<string, number>;
 }
 
-function usageOf(rows: readonly Row[], sessions: ReturnType<typeof sessionsOf>): Omit<UsageAnswer, 'period_days' | 'since' | 'until'> {
+function sessionsOf(db: Db, asked: readonly Day[], bounds: string): SessionCounts {
+  const ofDays = db.prepare(SESSIONS_BY_DAY).all({ days: bounds }) as { day: number; n: number }[];
+  const ofSources = db.prepare(SESSIONS_BY_SOURCE).all({ days: bounds }) as { source: string; n: number }[];
+  return {
+    byDay: new Map(ofDays.map(({ day, n }) => [asked[day]!.name, n])),
+    bySource: new Map(ofSources.map(({ source, n }) => [source, n])),
+  };
+}
+
+function usageOf(rows: readonly Row[], { byDay, bySource }: SessionCounts): Omit<UsageAnswer, 'period_days' | 'since' | 'until'> {
   const groups = (key: (row: Row) => string) => [...Map.groupBy(rows, key).values()];
   return {
     daily: groups((row) => row.day)
-      .map((group) => ({ day: group[0]!.day, sessions: sessions('day', group[0]!.day), ...sumOf(group) }))
+      .map((group) => ({ day: group[0]!.day, sessions: byDay.get(group[0]!.day) ?? 0, ...sumOf(group) }))
       .toSorted((a, b) => a.day.localeCompare(b.day)),
     by_model: groups(modelKey)
       .map((group) => ({ provider: group[0]!.provider, model: group[0]!.model, ...sumOf(group) }))
       .toSorted(byUse),
     by_source: groups((row) => row.source)
-      .map((group) => ({ source: group[0]!.source, sessions: sessions('source', group[0]!.source), ...sumOf(group) }))
+      .map((group) => ({ source: group[0]!.source, sessions: bySource.get(group[0]!.source) ?? 0, ...sumOf(group) }))
       .toSorted(byUse),
-    totals: { ...sumOf(rows), sessions: sessions('all') },
+    totals: { ...sumOf(rows), sessions: [...bySource.values()].reduce((sum, n) => sum + n, 0) },
   };
 }
 

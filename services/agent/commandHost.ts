@@ -1,9 +1,10 @@
 /** The host of slash commands: each call goes to the function that the RPC method of that name calls. */
 import { AgentError } from '../../base/errors.ts';
-import type { Calls, CommandHost, Surface, UsageOfDays } from '../../agent/commands/host.ts';
+import type { Calls, CommandHost, Surface } from '../../agent/commands/host.ts';
 import * as cron from '../../ipc/contracts/cron.ts';
 import * as rpc from '../../ipc/contracts/rpc.ts';
 import * as commands from '../../ipc/contracts/rpcRequests.ts';
+import { analyticsUsage } from '../../ipc/contracts/rpcAnalytics.ts';
 import * as sessions from '../../ipc/contracts/rpcSessions.ts';
 import * as settings from '../../ipc/contracts/rpcSettings.ts';
 import * as tools from '../../ipc/contracts/rpcTools.ts';
@@ -34,6 +35,7 @@ const methods = {
   'session.compress': sessions.sessionCompress,
   'session.usage': sessions.sessionUsage,
   'session.context_breakdown': sessions.contextBreakdown,
+  'analytics.usage': analyticsUsage,
   'config.get': settings.configGet,
   'config.set': settings.configSet,
   'model.options': settings.modelOptions,
@@ -58,7 +60,14 @@ const methods = {
 } satisfies { [N in keyof Served]: { result: { _output: Calls[N]['result'] } } };
 
 /** Calls that are not about one session. */
-const WITHOUT_SESSION: ReadonlySet<string> = new Set(['session.list', 'skills.view', 'skills.toggle', 'memory.show', 'memory.review']);
+const WITHOUT_SESSION: ReadonlySet<string> = new Set([
+  'session.list',
+  'analytics.usage',
+  'skills.view',
+  'skills.toggle',
+  'memory.show',
+  'memory.review',
+]);
 /** Calls that take the surface as well. */
 const WITH_SURFACE: ReadonlySet<string> = new Set(['prompt.submit', 'prompt.background', 'session.steer']);
 
@@ -123,7 +132,6 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
       };
     },
     skillBlueprints: () => parts.skills.blueprints(session),
-    usageOfDays: (days) => usageOfDays(parts, days),
     reloadEnv: () => context.secrets().names().length,
     personalities: () => context.config().config.personalities ?? {},
     quickCommands: () => context.config().config.quick_commands ?? {},
@@ -156,41 +164,4 @@ async function askCron({ context }: HostParts, method: Method<unknown, unknown>,
       fix: 'agent status shows why; agent start cron',
     });
   }
-}
-
-interface DayRow {
-  day: string;
-  turns: number;
-  input: number;
-  output: number;
-  model_calls: number;
-  tool_calls: number;
-}
-
-/** From the recorded turns; days are those of this machine's clock. */
-function usageOfDays({ store }: HostParts, days: number): UsageOfDays {
-  const since = Date.now() - days * 86_400_000;
-  const rows = store.all<DayRow>(
-    `SELECT date(started_at / 1000, 'unixepoch', 'localtime') AS day, count(*) AS turns, sum(model_calls) AS model_calls, sum(tool_calls) AS tool_calls,
-       coalesce(sum(json_extract(usage, '$.input')), 0) AS input, coalesce(sum(json_extract(usage, '$.output')), 0) AS output
-     FROM turns WHERE started_at >= ? GROUP BY day ORDER BY day`,
-    since,
-  );
-  const { sessions } = store.one<{ sessions: number }>(
-    'SELECT count(DISTINCT session_id) AS sessions FROM turns WHERE started_at >= ?',
-    since,
-  )!;
-  const models = store.all<{ model: string; turns: number }>(
-    'SELECT model, count(*) AS turns FROM turns WHERE started_at >= ? AND model IS NOT NULL GROUP BY model ORDER BY turns DESC LIMIT 10',
-    since,
-  );
-  const sum = (key: 'turns' | 'model_calls' | 'tool_calls') => rows.reduce((all, row) => all + row[key], 0);
-  return {
-    turns: sum('turns'),
-    sessions,
-    model_calls: sum('model_calls'),
-    tool_calls: sum('tool_calls'),
-    days: rows.map(({ day, turns, input, output }) => ({ day, turns, input, output })),
-    models,
-  };
 }

@@ -151,6 +151,10 @@ export const stateSchema: Schema = {
         turns_of_session: 'turns (session_id)',
         turns_of_answer: 'turns (assistant_id)',
       },
+      fastIndices: {
+        // All that analytics read, so that the texts are not: written once a turn, when it ends (docs/BENCHMARKS.md).
+        turns_by_time: 'turns (started_at, session_id, provider, model, usage, cost_usd, model_calls, tool_calls) WHERE model_calls > 0',
+      },
     },
     /** Model calls beside the turns (compression, titles, side questions), for the accounts. */
     auxiliary_calls: {
@@ -165,6 +169,7 @@ export const stateSchema: Schema = {
         at: 'INTEGER NOT NULL',
       },
       indices: { auxiliary_of_session: 'auxiliary_calls (session_id)' },
+      fastIndices: { auxiliary_by_time: 'auxiliary_calls (at)' },
     },
     /** Commands that their owner allowed for good (`always`). */
     approval_rules: {

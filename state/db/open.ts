@@ -19,6 +19,11 @@ export interface Table {
   constraints?: string[];
   /** Index name → what follows ON, e.g. `messages (session_id, id)`; prefix `unique:` for a unique one. */
   indices?: Record<string, string>;
+  /**
+   * The same for indices that only make reading faster: where there is no room for one the store opens without it,
+   * and the next opening tries again.
+   */
+  fastIndices?: Record<string, string>;
 }
 
 export interface Schema {
@@ -47,6 +52,7 @@ export function openStore(path: string, schema: Schema): Db {
     db.pragma('wal_autocheckpoint = 1000');
     checkIntegrity(db, path, schema);
     reconcile(db, schema);
+    addFastIndices(db, schema);
     return db;
   } catch (thrown) {
     db?.close();
@@ -123,6 +129,23 @@ function reconcile(db: Db, schema: Schema): void {
     const current = db.pragma('user_version', { simple: true }) as number;
     if (current < schema.version) db.pragma(`user_version = ${schema.version}`);
   }).immediate();
+}
+
+/** Each by itself, and none of them is worth a start that fails. */
+function addFastIndices(db: Db, { tables }: Schema): void {
+  const wanted = Object.values(tables).flatMap(({ fastIndices = {} }) => Object.entries(fastIndices));
+  const live = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'index'").pluck().all());
+  for (const [name, on] of wanted) {
+    if (live.has(name)) continue;
+    try {
+      db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`);
+    } catch (thrown) {
+      if (!/^SQLITE_(?:FULL|IOERR|READONLY|BUSY|CANTOPEN|NOMEM)/.test((thrown as { code?: string }).code ?? '')) throw thrown;
+      // What it wrote until then is not to fill the disk.
+      db.pragma('wal_checkpoint(TRUNCATE)');
+      return;
+    }
+  }
 }
 
 function reconcileTrigger(db: Db, name: string, rest: string): void {

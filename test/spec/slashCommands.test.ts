@@ -345,6 +345,16 @@ t.test('slash.10 /blueprint offers what agent cron blueprints offers, and what s
   t.match((await link.call(listJobs, {})).jobs, [{ prompt: /^Use the skill "news"/, schedule: { words: /Monday/ } }]);
 });
 
+t.test('/insights says what the last days have used', async (t) => {
+  using client = await connect(worker);
+  const session = await client.create();
+  await client.turn(session, 'say: 3 words');
+  const { text, data } = await run(client, session, '/insights 2');
+  t.match(text, /^Last 2 days: \d+ turns in \d+ conversations, \d+ model calls/);
+  t.match(text, /\n\d{4}-\d\d-\d\d  █+ +\d+ turns, [\d ]+ in, [\d ]+ out\nModels: /);
+  t.match(data, { totals: { turns: Number } });
+});
+
 t.test('slash.11 /reload-mcp asks first, since the cache starts anew', async (t) => {
   using client = await connect(worker);
   const session = await client.create();

@@ -239,6 +239,10 @@ t.test('a store of an older version gains its missing columns and keeps its rows
   const store = new Store(home.stateDb);
   t.match(store.session('s1'), { title: 'kept', tool_names: null, cwd: '' });
   t.equal(store.db.pragma('user_version', { simple: true }), 28);
+  const plan = store.all<{ detail: string }>(
+    "EXPLAIN QUERY PLAN SELECT json_extract(usage, '$.input'), cost_usd, model, provider, tool_calls, session_id FROM turns WHERE started_at >= 1 AND model_calls > 0",
+  );
+  t.match(plan, [{ detail: /USING COVERING INDEX turns_by_time/ }], 'sums over time read no texts');
   const { epoch } = store;
   store.close();
   const again = new Store(home.stateDb);

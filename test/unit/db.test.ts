@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { openReadOnly, openStore, type Schema } from '../../state/db/open.ts';
 import { testHome } from '../harness/home.ts';
+import { mounts, onTmpfs } from '../harness/smallDisk.ts';
 
 const schema = (columns: Record<string, string>, more: Partial<Schema['tables'][string]> = {}, version = 1): Schema => ({
   version,
@@ -37,6 +39,28 @@ t.test('a new store: WAL, private files, constraints and indices', async (t) => 
     ],
   );
   db.close();
+});
+
+t.test('an index that only makes reading faster waits until there is room for it: the store opens without', mounts, async (t) => {
+  using home = testHome();
+  using disk = onTmpfs(home, 8_000);
+  const old = openStore(disk.path, schema({ a: 'TEXT' }));
+  old.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+    INSERT INTO notes (a) SELECT hex(randomblob(400)) || i FROM n`);
+  old.close();
+  disk.fill(300);
+  const newer = schema({ a: 'TEXT' }, { fastIndices: { by_a: 'notes (a)' } });
+  const indices = () => {
+    const db = openStore(disk.path, newer);
+    const found = db.prepare("SELECT name FROM sqlite_master WHERE type = 'index'").pluck().all();
+    db.exec("INSERT INTO notes (a) VALUES ('written')");
+    db.close();
+    return found;
+  };
+  t.same(indices(), [], 'too full: nothing but the speed is missing');
+  t.ok(statfsSync(dirname(disk.path)).bavail * 4_096 > 200 * 1_024, 'and what was begun has given its room back');
+  disk.empty();
+  t.same(indices(), ['by_a'], 'there is room again');
 });
 
 t.test('reconciliation adds columns, tables and indices, and drops nothing', async (t) => {

@@ -31,6 +31,15 @@ t.test('it checks, defaults and tells like the schema of zod', async (t) => {
       either: from.union([from.literal('none'), from.strictObject({ at: from.url() })]).nullish(),
       more: from.record(from.string(), from.unknown()).optional(),
       env: from.record(from.string(), from.coerce.string()).catch({}),
+      page: from.coerce.number().max(9).default(1),
+      on: from.stringbool().optional(),
+      at: from.union([from.iso.datetime(), from.null()]).optional(),
+      kind: from
+        .discriminatedUnion('is', [
+          from.object({ is: from.literal('a') }).extend({ more: from.string().trim().readonly() }),
+          from.object({ is: from.literal('b'), less: from.array(from.number()) }).partial({ less: true }),
+        ])
+        .optional(),
     });
   const [lazy, real] = [of(z), of(zod)];
   for (const value of [
@@ -38,6 +47,10 @@ t.test('it checks, defaults and tells like the schema of zod', async (t) => {
     { name: 'root', env: 4 },
     { name: 'X', count: 10, mode: 'c' },
     { either: { at: 'http://a.b', b: 1 } },
+    { name: 'x', page: '3', on: 'yes', at: '2026-11-21T10:00:00Z', kind: { is: 'a', more: ' x ' } },
+    { name: 'x', page: 10, on: 'perhaps', at: 'noon', kind: { is: 'a' } },
+    { name: 'x', at: null, kind: { is: 'b' } },
+    { name: 'x', kind: { is: 'c' } },
     undefined,
   ]) {
     const [a, b] = [lazy.safeParse(value), real.safeParse(value)];

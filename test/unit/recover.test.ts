@@ -1,7 +1,6 @@
 /** Damage as it happens to files: pages written over, files cut short, files of something else; and what is left of them. */
 import { execFileSync } from 'node:child_process';
 import {
-  mkdirSync,
   existsSync,
   linkSync,
   openSync,
@@ -20,6 +19,7 @@ import { openState } from '../../services/agent/openState.ts';
 import { Store } from '../../services/agent/store.ts';
 import { asideName, copyReadable, damagedSource, finishState, putInPlace } from '../../state/db/recover.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
+import { mounts, onTmpfs } from '../harness/smallDisk.ts';
 
 const SESSIONS = 30;
 const MESSAGES = 60;
@@ -204,21 +204,6 @@ t.test('a recovery that takes too long stops and leaves nothing behind', async (
   );
 });
 
-/** A small file system of its own for the home's store. */
-function onTmpfs(home: TestHome, sizeKib: number): { path: string; fill(): void; empty(): void; readOnly(): void } & Disposable {
-  const dir = `${home.root}/small`;
-  mkdirSync(dir);
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', dir]);
-  return {
-    path: `${dir}/state.db`,
-    fill: () => void execFileSync('sh', ['-c', `dd if=/dev/zero of=${dir}/filler bs=1k 2>/dev/null || true`]),
-    empty: () => execFileSync('rm', [`${dir}/filler`]),
-    readOnly: () => execFileSync('mount', ['-o', 'remount,ro', dir]),
-    [Symbol.dispose]: () => void execFileSync('umount', ['-l', dir]),
-  };
-}
-
-const mounts = { skip: process.getuid?.() !== 0 && 'needs root to mount a tiny tmpfs' };
 const context = (stateDb: string) => ({
   paths: { stateDb },
   log: createLogger({ sink: { write() {}, close() {} }, component: 'agent' }),

@@ -28,7 +28,6 @@ function hostOf(answers: Record<string, unknown> = {}, more: Partial<CommandHost
     findSession: () => undefined,
     sideAnswer: () => null,
     facts: () => ({ version: '1.2.3', profile: 'default', home: '/h', model: null, provider: null, scripted: false, cwd: '/', tools: 0 }),
-    usageOfDays: () => ({ turns: 0, sessions: 0, model_calls: 0, tool_calls: 0, days: [], models: [] }),
     skillBlueprints: () => [],
     reloadEnv: () => 0,
     personalities: () => ({}),

@@ -1,5 +1,5 @@
 /** What conversations cost, over HTTP (reference/clients §1.4). `agent usage` prints the same. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { analyticsModels, analyticsUsage } from '../rpcAnalytics.ts';

@@ -1,5 +1,5 @@
 /** Who is signed in, and the words that open a WebSocket (reference/clients §1.1). The sign-in itself stands outside of /api/. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
 
 export const getMe = httpRoute('GET /api/auth/me', {

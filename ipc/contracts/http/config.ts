@@ -1,5 +1,5 @@
 /** config.yaml of a profile over HTTP: as values, as text, and what a form needs. Secrets in it are masked; a mask that comes back keeps them. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 

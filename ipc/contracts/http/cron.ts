@@ -1,5 +1,5 @@
 /** Scheduled jobs over HTTP (interface spec, http.11–13; reference/clients §1.4; contract §10). They are the cron worker's. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { Blueprint, BlueprintValues, calendar, Job, JobParts, type Occurrence, Preview, previewBlueprint, Run } from '../cron.ts';

@@ -1,5 +1,5 @@
 /** `.env` of a profile over HTTP (reference/clients §1.4): what is set, never with its value but where one asks for it. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 

@@ -1,5 +1,5 @@
 /** Files below one root (`dashboard.files_root`) over HTTP (reference/clients §1.4): nothing outside of it, no secret of the service. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 

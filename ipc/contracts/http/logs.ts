@@ -1,5 +1,5 @@
 /** Logs over HTTP (reference/clients §1.4). */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { levels, logNames } from '../../../base/closedWords.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';

@@ -1,5 +1,5 @@
 /** MCP servers over HTTP (interface spec, http.6 and http.7; reference/clients §1.4). Settings are config.yaml's, states the broker's. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 

@@ -1,5 +1,5 @@
 /** The memory of a profile over HTTP, and the writes that wait for its owner. It is the agent worker's. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { MemoryShown, StagedWrite } from '../rpcTools.ts';

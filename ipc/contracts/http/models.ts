@@ -1,5 +1,5 @@
 /** Which model answers, over HTTP (reference/clients §1.4): asked of the agent worker of the profile. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { modelAuxiliary, modelInfo, modelSet, sideTasks } from '../rpcModels.ts';
 import { modelOptions, ReasoningLevel, setupRuntimeCheck } from '../rpcSettings.ts';

@@ -1,5 +1,5 @@
 /** Signing in at model providers over HTTP (reference/clients §1.4, OAuth providers). The agent worker runs the flows; no token is ever in an answer. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { DeviceStarted, PkceStarted, signInCancel, signInProviders, SignInSeen, signInSubmit, signOut } from '../rpcSignIn.ts';
 

@@ -1,5 +1,5 @@
 /** Looking after the service over HTTP: checks, the cost of a prompt, the machine, and commands that take a while (reference/clients §1.4). */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { promptSize } from '../rpcSessions.ts';

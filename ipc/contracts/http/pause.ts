@@ -1,5 +1,5 @@
 /** The sentinel of contract §6 over HTTP. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { pauseScopes } from '../../../base/closedWords.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { PauseStatus } from '../supervisor.ts';

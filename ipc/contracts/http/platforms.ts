@@ -1,5 +1,5 @@
 /** Chat platforms of the gateway over HTTP (reference/clients §1.4; interface spec, http.14 and http.15). */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { PlatformTest } from '../gateway.ts';

@@ -1,5 +1,5 @@
 /** Profiles over HTTP (reference/clients §1.4). */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 

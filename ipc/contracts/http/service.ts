@@ -1,5 +1,5 @@
 /** What the dashboard says of itself: its document, and figures for a collector. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
 
 export const getOpenapi = httpRoute('GET /api/openapi.json', {

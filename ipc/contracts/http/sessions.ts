@@ -1,5 +1,5 @@
 /** Sessions and their messages over HTTP (reference/clients §1.4). They are the agent worker's of that profile. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { Message, SessionRow } from '../rpcRecords.ts';

@@ -1,5 +1,5 @@
 /** `GET /api/status` (interface spec, http.1; reference/clients §1.3): what strangers may know of the service, and more for its user. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
 
 export const Pressure = z.enum(['ok', 'elevated', 'critical', 'unknown']);

@@ -1,5 +1,5 @@
 /** Toolsets over HTTP (reference/clients §1.4). */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { ToolsetRow } from '../rpcTools.ts';
 

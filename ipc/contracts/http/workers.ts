@@ -1,5 +1,5 @@
 /** The processes of the service: the table, the commands on a slot, its history. All of it is the supervisor's. */
-import { z } from 'zod';
+import { z } from '../../../base/lazyZod.ts';
 import { levels } from '../../../base/closedWords.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';

@@ -1,0 +1,31 @@
+/** A small file system of its own in a home: one that can be full, and one that cannot be written. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import type { TestHome } from './home.ts';
+
+export const mounts = { skip: process.getuid?.() !== 0 && 'needs root to mount a tiny tmpfs' };
+
+export interface SmallDisk extends Disposable {
+  /** Of the store on it. */
+  path: string;
+  /** Leaves so many KiB free. */
+  fill(freeKib?: number): void;
+  empty(): void;
+  readOnly(): void;
+}
+
+export function onTmpfs(home: TestHome, sizeKib: number): SmallDisk {
+  const dir = `${home.root}/small`;
+  mkdirSync(dir);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', dir]);
+  return {
+    path: `${dir}/state.db`,
+    fill(freeKib = 0) {
+      execFileSync('sh', ['-c', `dd if=/dev/zero of=${dir}/filler bs=1k 2>/dev/null || true`]);
+      execFileSync('truncate', ['-s', `-${freeKib}K`, `${dir}/filler`]);
+    },
+    empty: () => execFileSync('rm', [`${dir}/filler`]),
+    readOnly: () => execFileSync('mount', ['-o', 'remount,ro', dir]),
+    [Symbol.dispose]: () => void execFileSync('umount', ['-l', dir]),
+  };
+}
