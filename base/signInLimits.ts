@@ -30,6 +30,10 @@ export const signInLimits = {
     renewalsMaxSeconds: 30 * 24 * 3_600,
     /** Between the click on "Sign in with …" and the way back: a password manager, a second factor. */
     flowSeconds: 600,
+    /** Sign-ins under way in one browser, each in a cookie; the oldest go first. */
+    flowsMax: 3,
+    /** A place to come back to after it; a longer one is forgotten, for it stands in that cookie. */
+    nextMaxChars: 500,
     /** Reference §1.1: tries of a password from one address in a minute. */
     triesPerMinute: 10,
     /** Addresses remembered for that; the oldest go first. IPv6 counts by /64, so that one host is one address. */

@@ -244,12 +244,18 @@ function createDoor(inside: Inside): Door {
       void reply.header('Set-Cookie', setCookie(name, '', { secure: secureOf(request), seconds: 0, path }));
       return state !== undefined && state === given;
     },
-    async begin(request, reply, provider, next) {
+    async begin(request, reply, provider, wanted) {
+      const next = wanted.length > limits.signIn.nextMaxChars ? '/' : wanted;
       const { address, secrets } = await provider.begin(callbackOf(request, shared));
       const seconds = limits.signIn.flowSeconds;
       const flow = { ...secrets, provider: provider.id, next, until: Date.now() + seconds * 1_000 } satisfies z.infer<typeof Flow>;
+      const secure = secureOf(request);
+      // Each weighs on every request: who is led here again and again must not be locked out by the size of his cookies.
+      const older = jarOf(request, shared).names(FLOW_COOKIE);
+      for (const name of older.slice(0, Math.max(0, older.length + 1 - limits.signIn.flowsMax)))
+        void reply.header('Set-Cookie', setCookie(name, '', { secure, seconds: 0 }));
       const name = FLOW_COOKIE + digest(secrets.state, 16);
-      void reply.header('Set-Cookie', setCookie(name, flows.seal(flow), { secure: secureOf(request), seconds }));
+      void reply.header('Set-Cookie', setCookie(name, flows.seal(flow), { secure, seconds }));
       return address;
     },
     async finish(request, reply) {

@@ -4,6 +4,8 @@ import type { IncomingMessage } from 'node:http';
 export interface CookieJar {
   /** `path`: what it was set with, `/` unless given. */
   get(name: string, path?: string): string | undefined;
+  /** Names that begin so, as `get` takes them, the oldest first as browsers send them. */
+  names(prefix: string): string[];
 }
 
 /** Cookies of a request under their plain names. Of two with one name the first counts: browsers send the more specific one first. */
@@ -14,7 +16,13 @@ export function cookiesOf({ headers }: Pick<IncomingMessage, 'headers'>, secure:
     const name = pair.slice(0, at).trim();
     if (at > 0 && !found.has(name)) found.set(name, pair.slice(at + 1).trim());
   }
-  return { get: (name, path = '/') => found.get(written(name, { secure, path })) };
+  return {
+    get: (name, path = '/') => found.get(written(name, { secure, path })),
+    names(prefix) {
+      const start = written(prefix, { secure, path: '/' });
+      return [...found.keys()].filter((name) => name.startsWith(start)).map((name) => prefix + name.slice(start.length));
+    },
+  };
 }
 
 /**

@@ -40,6 +40,8 @@ export function addSignInRoutes(app: FastifyInstance, dashboard: Dashboard): voi
       done(null, Object.fromEntries(new URLSearchParams(body as string))),
     );
     scope.addHook('onRequest', async (_request, reply) => void reply.header('Cache-Control', 'no-store'));
+    // Who comes here is about to sign in.
+    scope.addHook('onRoute', (route) => void (route.config = { ...route.config, access: 'public' }));
     const { door } = dashboard.gate;
     if (door) addDoor(scope, dashboard, door);
     else addTokenDoor(scope, dashboard);
