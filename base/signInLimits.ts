@@ -30,6 +30,10 @@ export const signInLimits = {
     renewalsMaxSeconds: 30 * 24 * 3_600,
     /** Between the click on "Sign in with …" and the way back: a password manager, a second factor. */
     flowSeconds: 600,
+    /** Sign-ins under way in one browser, each in a cookie; the oldest go first. */
+    flowsMax: 3,
+    /** A place to come back to after it; a longer one is forgotten, for it stands in that cookie. */
+    nextMaxChars: 500,
     /** Reference §1.1: tries of a password from one address in a minute. */
     triesPerMinute: 10,
     /** Addresses remembered for that; the oldest go first. IPv6 counts by /64, so that one host is one address. */
@@ -46,12 +50,16 @@ export const signInLimits = {
     ticketsMax: 512,
     /** A cookie with its name and attributes is cut at 4,096 bytes by browsers. */
     cookieMaxBytes: 3_800,
+    /** The ID token goes along on the way out: with the other two the line of cookies stays below the 8 KB that nginx takes. */
+    hintMaxBytes: 3_000,
     /** Sessions that were signed out early and are remembered until they would have ended. */
     endedMax: 1_000,
     /** A question to an identity provider. */
     providerMs: 8_000,
-    /** Telling it that a session ended: nobody waits for that. */
+    /** Telling it that a session ended, and asking whether it is there at all before a browser is sent to it: nobody waits for that. */
     revokeMs: 3_000,
+    /** Between the way out and the way back from the provider, where it may ask the person. */
+    farewellSeconds: 600,
     /** What a provider says about itself is asked again after this. */
     discoverySeconds: 3_600,
     /** Tries of that question, and the pause between two. */

@@ -25,11 +25,13 @@ export async function register(input: Input): Promise<number> {
   prepareHome(home);
   const { config } = loadConfig(home);
   const portal = portalOf(config);
-  const callback = `${publicOrigin(home, config)}/auth/callback`;
+  const origin = publicOrigin(home, config);
+  const callback = `${origin}/auth/callback`;
   const endpoint = await withProgress('asking the portal', () => registrationEndpoint(portal));
   const client = {
     client_name: textOption(input, 'name') ?? `Agent dashboard on ${hostname()}`,
     redirect_uris: [callback],
+    post_logout_redirect_uris: [`${origin}/auth/signed-out`],
     application_type: /^http:/.test(callback) ? 'native' : 'web',
     token_endpoint_auth_method: 'none',
     grant_types: ['authorization_code', 'refresh_token'],

@@ -77,7 +77,8 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
     if (!upload) endWhenSlow(request);
     if (access !== 'outside') checkOrigin(request.raw, binding);
-    if (access !== 'signedIn' || !isApi(request)) return done();
+    // Whatever is no route at all is a place of the page, which asks for the sign-in itself.
+    if (access !== 'signedIn' || (request.is404 && !isApi(request))) return done();
     gate.admit(request.raw, reply).then((who) => {
       request.who = who;
       // oxlint-disable-next-line promise/no-callback-in-promise -- the public routes go the short way, without a promise
@@ -113,7 +114,12 @@ const withoutCompilers = {
 } as unknown as NonNullable<FastifyServerOptions['schemaController']>;
 
 const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0]!;
-const isApi = (request: FastifyRequest): boolean => pathOf(request) === '/api' || pathOf(request).startsWith('/api/');
+
+/** By the route that serves it, not by its spelling: to the router `/%61pi/x` is `/api/x`. */
+function isApi(request: FastifyRequest): boolean {
+  const path = request.routeOptions.url ?? pathOf(request);
+  return path === '/api' || path.startsWith('/api/');
+}
 
 function servePage(dashboard: Dashboard, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { page, gate } = dashboard;

@@ -6,7 +6,7 @@ import { ensurePage, startBrowser } from '../harness/browser.ts';
 import { startDashboard } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
 import { accessibilityFaults, keepScreenshot } from '../harness/pageChecks.ts';
-import { startSignInServer, walkForms } from '../harness/signInProvider.ts';
+import { startIdentityProvider, walkForms } from '../harness/identityProvider.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
@@ -18,7 +18,7 @@ await using openai = await startOpenAiWith([
   { id: 'gpt-5-mini', context_length: 400_000, pricing: { prompt: '0.00000025', completion: '0.000002' } },
   { id: 'grand-1', context_length: 200_000, pricing: { prompt: '0.00015', completion: '0.0006' } },
 ]);
-await using server = await startSignInServer();
+await using server = await startIdentityProvider();
 using home = testHome({
   '.env': 'BOX_KEY=sk-box-1234567890abcdefgh\n',
   'config.yaml': `# mine

@@ -1,6 +1,6 @@
 /** Signing in with a real browser: the form, a provider, the place one comes back to, the way out. */
 import t from 'tap';
-import { CLIENT_ID, publicClient, startFakeProvider } from '../fakes/oidcProvider.ts';
+import { CLIENT_ID, publicClient, startIdentityProvider } from '../harness/identityProvider.ts';
 import { ensurePage, startBrowser } from '../harness/browser.ts';
 import { freePort } from '../harness/home.ts';
 import { accessibilityFaults, keepScreenshot } from '../harness/pageChecks.ts';
@@ -81,7 +81,9 @@ t.test('a session that ends while one works leads to the sign-in and back to the
 
 t.test('a person signs in by way of a provider and keeps the place', async (t) => {
   const port = await freePort();
-  await using provider = await startFakeProvider({ clients: [publicClient([`http://127.0.0.1:${port}/auth/callback`])] });
+  const address = `http://127.0.0.1:${port}`;
+  const back = { post_logout_redirect_uris: [`${address}/auth/signed-out`] };
+  await using provider = await startIdentityProvider({ clients: [publicClient([`${address}/auth/callback`], back)] });
   await using s = await startGated({
     port,
     password: false,
@@ -95,6 +97,15 @@ t.test('a person signs in by way of a provider and keeps the place', async (t) =
   await page.getByRole('button', { name: 'Signed in as Ada Lovelace' }).click();
   await page.getByText('ada@example.org').waitFor();
 
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out of the provider' }).click();
+  await page.getByText('You have been signed out.').waitFor();
+  await page.goto(`${s.address}/workers`);
+  await page.getByRole('link', { name: /^Sign in with 127\.0\.0\.1/ }).click();
+  await page.getByRole('button', { name: 'Signed in as Ada Lovelace' }).click();
+  await page.getByText('ada@example.org').waitFor();
+
+  // A provider that is away holds nobody up.
   provider.intercept = (_request, response) => Boolean(response.writeHead(503).end());
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You have been signed out.').waitFor();

@@ -7,14 +7,14 @@ import { startOpenAi } from '../fakes/openaiServer.ts';
 import { cliService } from '../harness/cliService.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
-import { startSignInServer, walkForms, type SignInServer } from '../harness/signInProvider.ts';
+import { startIdentityProvider, walkForms, type IdentityProvider } from '../harness/identityProvider.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 t.setTimeout(110_000);
 await using openai = await startOpenAi();
 
-function configOf(server: SignInServer, more: Record<string, string> = {}): string {
+function configOf(server: IdentityProvider, more: Record<string, string> = {}): string {
   return `model: { provider: web, default: gpt-5 }
 model_catalog: { detect_local: false }
 providers:
@@ -39,7 +39,7 @@ interface Stored {
 }
 
 await t.test('PKCE: the browser comes back by itself, and the provider answers a turn with that sign-in', async (t) => {
-  await using server = await startSignInServer();
+  await using server = await startIdentityProvider();
   using home = testHome({ 'config.yaml': configOf(server) });
   await using worker = await startWorker(home, 'agent');
   using client = await connect(worker);
@@ -52,7 +52,7 @@ await t.test('PKCE: the browser comes back by itself, and the provider answers a
   const { complete } = await client.turn(await client.create(), 'hello');
   t.equal(complete.text, 'ok');
   const [, bearer] = String(openai.requests[0]?.headers.authorization).split(' ');
-  t.equal(await server.subjectOf(bearer!), 'alice');
+  t.equal(await server.subjectOf(bearer!), 'ada');
   const { providers } = await link.call(signInProviders, {});
   t.match(providers, [
     { id: 'llm', flow: 'device_code', status: { logged_in: false } },
@@ -66,7 +66,7 @@ await t.test('PKCE: the browser comes back by itself, and the provider answers a
 });
 
 await t.test('device code: a code typed elsewhere signs in; the agent asks until then', { timeout: 30_000 }, async (t) => {
-  await using server = await startSignInServer();
+  await using server = await startIdentityProvider();
   using home = testHome({ 'config.yaml': configOf(server) });
   await using worker = await startWorker(home, 'agent');
   using link = await worker.dial();
@@ -79,7 +79,7 @@ await t.test('device code: a code typed elsewhere signs in; the agent asks until
 });
 
 await t.test('the address where a browser of another machine ended is pasted; that of another sign-in is not taken', async (t) => {
-  await using server = await startSignInServer();
+  await using server = await startIdentityProvider();
   using home = testHome({ 'config.yaml': configOf(server) });
   await using worker = await startWorker(home, 'agent');
   using link = await worker.dial();
@@ -97,7 +97,7 @@ await t.test('the address where a browser of another machine ended is pasted; th
 });
 
 await t.test('what the person refuses, gives up or begins twice ends the sign-in, and nothing is stored', async (t) => {
-  await using server = await startSignInServer();
+  await using server = await startIdentityProvider();
   using home = testHome({ 'config.yaml': configOf(server) });
   await using worker = await startWorker(home, 'agent');
   using link = await worker.dial();
@@ -121,14 +121,14 @@ await t.test(
   'a token about to end is renewed before the call, once for all turns; a refresh token left out of the answer is kept',
   async (t) => {
     // Shorter than the margin: every call renews.
-    await using server = await startSignInServer({ accessSeconds: 30 });
+    await using server = await startIdentityProvider({ accessSeconds: 30 });
     using home = testHome({ 'config.yaml': configOf(server) });
     await using worker = await startWorker(home, 'agent');
     using client = await connect(worker);
     await signIn(client.link, 'web');
     const stored = () => (JSON.parse(readFileSync(home.auth, 'utf8')) as Stored).providers.web!;
     const first = stored();
-    server.quiet = true;
+    server.rewriteTokens = ({ refresh_token: _left, ...answer }) => answer;
     server.grants.length = 0;
     const turns = await Promise.all([1, 2, 3].map(async () => client.turn(await client.create(), 'hello')));
     t.same(new Set(turns.map(({ complete }) => complete.text)), new Set(['ok']));
@@ -139,16 +139,16 @@ await t.test(
 );
 
 await t.test('trouble of the provider erases nothing; only its own word that the sign-in is over does', async (t) => {
-  await using server = await startSignInServer({ accessSeconds: 30 });
+  await using server = await startIdentityProvider({ accessSeconds: 30 });
   using home = testHome({ 'config.yaml': configOf(server) });
   await using worker = await startWorker(home, 'agent');
   using client = await connect(worker);
   await signIn(client.link, 'web');
   const before = readFileSync(home.auth, 'utf8');
-  server.down = true;
+  server.intercept = ({ url }, response) => url === '/token' && Boolean(response.writeHead(503).end());
   t.equal((await client.turn(await client.create(), 'hello')).complete.text, 'ok', 'the token has not ended yet');
   t.equal(readFileSync(home.auth, 'utf8'), before);
-  server.down = false;
+  server.intercept = undefined;
   await server.revokeAll();
   const { complete } = await client.turn(await client.create(), 'hello');
   t.match(complete.error, { message: /needs a sign-in.*agent auth login web/ });
@@ -157,7 +157,7 @@ await t.test('trouble of the provider erases nothing; only its own word that the
 });
 
 await t.test('a 401 of the model host renews the token once and asks again', async (t) => {
-  await using server = await startSignInServer();
+  await using server = await startIdentityProvider();
   using home = testHome({ 'config.yaml': configOf(server) });
   await using worker = await startWorker(home, 'agent');
   using client = await connect(worker);
@@ -172,7 +172,7 @@ await t.test('a 401 of the model host renews the token once and asks again', asy
 });
 
 await t.test('a damaged auth.json is kept aside, what others keep in it stays, and tokens of another client are not used', async (t) => {
-  await using server = await startSignInServer();
+  await using server = await startIdentityProvider();
   using home = testHome({ 'config.yaml': `${configOf(server)}  second: { base_url: "${openai.url}", oauth: ${server.oauth('pkce')} }\n` });
   writeFileSync(home.auth, '{"providers": {', { mode: 0o600 });
   await using worker = await startWorker(home, 'agent');
@@ -189,7 +189,7 @@ await t.test('a damaged auth.json is kept aside, what others keep in it stays, a
 });
 
 await t.test('agent auth login, status and logout do the same from a terminal', { timeout: 60_000 }, async (t) => {
-  await using server = await startSignInServer();
+  await using server = await startIdentityProvider();
   await using service = cliService({ 'config.yaml': configOf(server) });
   const agent = (...args: string[]) => service.agent('auth', ...args);
   t.match(await agent('status', 'llm'), { code: 1, stdout: /not signed in +agent auth login llm/ });

@@ -1,7 +1,13 @@
 /** Signing in with OpenID Connect: the real dashboard against a real server, the certified `oidc-provider`. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { CLIENT_ID, publicClient, startFakeProvider, type FakeProvider, type FakeProviderOptions } from '../fakes/oidcProvider.ts';
+import {
+  CLIENT_ID,
+  publicClient,
+  startIdentityProvider,
+  type IdentityProvider,
+  type IdentityProviderOptions,
+} from '../harness/identityProvider.ts';
 import { ensurePage } from '../harness/browser.ts';
 import { startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { freePort, testHome } from '../harness/home.ts';
@@ -12,7 +18,7 @@ await ensurePage();
 t.setTimeout(110_000);
 
 interface Scene extends AsyncDisposable {
-  provider: FakeProvider;
+  provider: IdentityProvider;
   dashboard: TestDashboard;
   address: string;
   log(): string;
@@ -23,9 +29,9 @@ async function scene({
   env = {},
   config = '',
   ...options
-}: FakeProviderOptions & { env?: Record<string, string>; config?: string } = {}): Promise<Scene> {
+}: IdentityProviderOptions & { env?: Record<string, string>; config?: string } = {}): Promise<Scene> {
   const port = await freePort();
-  const provider = await startFakeProvider({ clients: [publicClient([`http://127.0.0.1:${port}/auth/callback`])], ...options });
+  const provider = await startIdentityProvider({ clients: [publicClient([`http://127.0.0.1:${port}/auth/callback`])], ...options });
   const home = testHome({ 'config.yaml': config });
   const dashboard = await startDashboard(home, {
     env: {
@@ -93,7 +99,7 @@ for (const alg of ['RS256', 'ES256'] as const) {
     });
     t.same(
       [...web.cookies.get(new URL(s.address).host)!.keys()],
-      ['agent_session_at'],
+      ['agent_session_at', 'agent_session_it'],
       'the secrets of the sign-in are gone from the browser',
     );
   });
@@ -118,17 +124,20 @@ t.test('a token signed in another way, by another issuer, for another client, or
   };
   const claimsOf = (idToken: string) => JSON.parse(Buffer.from(idToken.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const changes: Record<string, (idToken: string, provider: FakeProvider) => string> = {
+  const changes: Record<string, (idToken: string, provider: IdentityProvider) => string> = {
     ...Object.fromEntries(
-      Object.entries(claimed).map(([name, change]) => [name, (idToken: string, { sign }: FakeProvider) => sign(change(claimsOf(idToken)))]),
+      Object.entries(claimed).map(([name, change]) => [
+        name,
+        (idToken: string, { sign }: IdentityProvider) => sign(change(claimsOf(idToken))),
+      ]),
     ),
     'another subject under an old signature': (idToken) =>
       [idToken.split('.')[0], encoded({ ...claimsOf(idToken), sub: 'eve' }), idToken.split('.')[2]].join('.'),
     'no signature': (idToken) => `${encoded({ alg: 'none' })}.${encoded(claimsOf(idToken))}.`,
   };
   await using s = await scene();
-  const signInWith = async (change: (idToken: string, provider: FakeProvider) => string) => {
-    s.provider.rewriteIdToken = (idToken) => change(idToken, s.provider);
+  const signInWith = async (change: (idToken: string, provider: IdentityProvider) => string) => {
+    s.provider.rewriteTokens = (answer) => (answer.id_token ? { ...answer, id_token: change(answer.id_token, s.provider) } : answer);
     const { web, address } = await signIn(s);
     return { address, status: (await web.api(`${s.address}/api/auth/me`)).status };
   };
@@ -230,7 +239,7 @@ t.test('a user who says no, and a provider that speaks for somebody else', async
 });
 
 t.test('two providers and a password: all of them are offered', async (t) => {
-  await using portal = await startFakeProvider();
+  await using portal = await startIdentityProvider();
   await using s = await scene({
     config: `portal: { base_url: "${portal.issuer}" }\n`,
     env: {

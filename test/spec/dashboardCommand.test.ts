@@ -3,7 +3,7 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { exitCodes } from '../../base/exitCodes.ts';
-import { startFakeProvider } from '../fakes/oidcProvider.ts';
+import { startIdentityProvider } from '../harness/identityProvider.ts';
 import { ensurePage } from '../harness/browser.ts';
 import { cli, errorOf, finished, spawnCli } from '../harness/cli.ts';
 import { cliService } from '../harness/cliService.ts';
@@ -124,7 +124,7 @@ t.test('cli.1 dashboard --isolated: a server of one profile alone, beside the on
 });
 
 t.test('cli.2 dashboard register: the portal gives a client id, which goes to .env', async (t) => {
-  await using portal = await startFakeProvider({ configuration: { features: { registration: { enabled: true } } } });
+  await using portal = await startIdentityProvider({ configuration: { features: { registration: { enabled: true } } } });
   using home = testHome({
     'config.yaml': `portal: { base_url: "${portal.issuer}" }\ndashboard: { public_url: "https://agent.example.org" }\n`,
   });
@@ -142,7 +142,7 @@ t.test('cli.2 dashboard register: the portal gives a client id, which goes to .e
 });
 
 t.test('cli.2 dashboard register: without a portal, with one that takes none, or none that answers, it says so', async (t) => {
-  await using closedPortal = await startFakeProvider();
+  await using closedPortal = await startIdentityProvider();
   const cases: { name: string; config: string; want: RegExp; code: string }[] = [
     { name: 'none', config: '', want: /no account portal is configured/, code: 'PORTAL_UNAVAILABLE' },
     {

@@ -4,13 +4,13 @@ import t from 'tap';
 import { startOpenAi } from '../fakes/openaiServer.ts';
 import { startDashboard, type Answer } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
-import { startSignInServer, walkForms } from '../harness/signInProvider.ts';
+import { startIdentityProvider, walkForms } from '../harness/identityProvider.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 t.setTimeout(110_000);
 await using openai = await startOpenAi();
-await using server = await startSignInServer();
+await using server = await startIdentityProvider();
 const SECRETS = ['sk-box-1234567890abcdefgh', 'bearer-in-config-1', 'mcp-token-in-config-2', 'sk-new-0987654321qwertyui'];
 const TEXT = `# mine
 model: { default: gpt-5, provider: box }

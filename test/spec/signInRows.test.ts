@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { exitCodes } from '../../base/exitCodes.ts';
-import { CLIENT_ID, publicClient, startFakeProvider } from '../fakes/oidcProvider.ts';
+import { CLIENT_ID, publicClient, startIdentityProvider } from '../harness/identityProvider.ts';
 import { ensurePage } from '../harness/browser.ts';
 import { cli, cliEnv, errorOf } from '../harness/cli.ts';
 import { closed, startDashboard } from '../harness/dashboard.ts';
@@ -81,7 +81,7 @@ t.test('auth.3 the password provider: configured by its prefix, rate-limited, on
 
 t.test('auth.4 the portal verifies the login of a client that `agent dashboard register` provisioned', async (t) => {
   const port = await freePort();
-  await using portal = await startFakeProvider({ claims: {}, configuration: { features: { registration: { enabled: true } } } });
+  await using portal = await startIdentityProvider({ claims: {}, configuration: { features: { registration: { enabled: true } } } });
   using home = testHome({
     'config.yaml': `portal: { base_url: "${portal.issuer}" }\ndashboard: { public_url: "http://127.0.0.1:${port}" }\n`,
   });
@@ -103,7 +103,7 @@ t.test('auth.4 the portal verifies the login of a client that `agent dashboard r
 
 t.test('auth.5 a self-hosted OpenID Connect provider, configured by its prefix', async (t) => {
   const port = await freePort();
-  await using provider = await startFakeProvider({ clients: [publicClient([`http://127.0.0.1:${port}/auth/callback`])] });
+  await using provider = await startIdentityProvider({ clients: [publicClient([`http://127.0.0.1:${port}/auth/callback`])] });
   await using s = await startGated({
     port,
     password: false,

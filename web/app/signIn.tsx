@@ -57,8 +57,11 @@ function SignOut() {
 
 /** Ends the session at the server, with every socket of it. */
 async function signOut(): Promise<void> {
-  await fetch('/auth/logout', { method: 'POST', redirect: 'manual', headers: { 'X-Agent-Requested-With': 'page' } });
-  location.assign('/login?problem=over');
+  const headers = { Accept: 'application/json', 'X-Agent-Requested-With': 'page' };
+  const answer = await fetch('/auth/logout', { method: 'POST', redirect: 'manual', headers });
+  // The provider may have a session of its own to end.
+  const { next } = answer.ok ? ((await answer.json()) as { next: string }) : { next: '/login?problem=over' };
+  location.assign(next);
 }
 
 const words: Record<string, string> = { basic: 'with a password', 'self-hosted': 'with OpenID Connect', portal: 'with the portal' };

@@ -43,13 +43,22 @@ export interface Gate extends Disposable {
 export interface Door {
   /** Cookies of a new session. Errors: SIGN_IN_FAILED. */
   open(request: IncomingMessage, reply: FastifyReply, provider: Provider, signedIn: SignedIn): Session;
-  /** Ends the session here and at the provider, with every socket of it. */
-  close(request: IncomingMessage, reply: FastifyReply): Promise<Identity | null>;
+  /** Ends the session here, with every socket of it, and tells the provider. */
+  close(request: IncomingMessage, reply: FastifyReply): Promise<Closed>;
+  /** Whether this browser was sent to the provider on its way out, and is back. */
+  isBack(request: IncomingMessage, reply: FastifyReply): boolean;
   begin(request: IncomingMessage, reply: FastifyReply, provider: RedirectProvider, next: string): Promise<URL>;
   /** Errors: SIGN_IN_FAILED, SIGN_IN_UNAVAILABLE. */
   finish(request: IncomingMessage, reply: FastifyReply): Promise<{ session: Session; next: string }>;
   /** Errors: SIGN_IN_FAILED, TOO_MANY_TRIES, QUEUE_FULL. */
   checkPassword(request: IncomingMessage, reply: FastifyReply, given: { username: string; password: string }): Promise<Session>;
+}
+
+export interface Closed {
+  /** Null: nobody was signed in. */
+  who: Identity | null;
+  /** Of the provider, where the browser ends the session it has there. */
+  farewell: URL | undefined;
 }
 
 /** What both gates have. */

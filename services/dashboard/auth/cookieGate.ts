@@ -2,6 +2,7 @@
  * The gate of signed-in browsers: cookies in, cookies out. A request is let in by its access cookie; one
  * that is about to end is renewed on the way, once for all requests that come together.
  */
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -14,16 +15,29 @@ import { cookiesOf, setCookie, type CookieJar } from './cookies.ts';
 import { requireOwnPage } from './csrf.ts';
 import type { Door, Gate, SharedParts } from './contract.ts';
 import { createOneTime } from './oneTime.ts';
-import { isPassword, type Provider } from './provider.ts';
+import { isPassword, type Provider, type RedirectProvider } from './provider.ts';
 import { sessionOver, signInNeeded } from './refusal.ts';
 import { createSeal } from './seal.ts';
-import { ACCESS_COOKIE, createSessions, identityOf, isOver, REFRESH_COOKIE, type Renewal, type Session, type Sessions } from './session.ts';
+import {
+  ACCESS_COOKIE,
+  createSessions,
+  HINT_COOKIE,
+  identityOf,
+  isOver,
+  REFRESH_COOKIE,
+  type Renewal,
+  type Session,
+  type Sessions,
+} from './session.ts';
 import { createSessionWatch, type SessionWatch } from './sessionWatch.ts';
 import { openSignInFile, type SignInFile } from './signInFile.ts';
 import { createTries, type Tries } from './tries.ts';
 
 /** One per sign-in under way, so that two tabs do not disturb each other. */
 const FLOW_COOKIE = 'agent_signin_';
+
+/** The word that a browser brings back from the provider on its way out. */
+const FAREWELL_COOKIE = { name: 'agent_signout', path: '/auth/signed-out' } as const;
 
 const Flow = z.object({
   provider: z.string(),
@@ -55,6 +69,8 @@ interface Inside extends Parts {
 interface Renewed {
   session: Session;
   refresh: string | undefined;
+  /** Undefined: what the browser has stays. */
+  hint: string | undefined;
 }
 
 export function createCookieGate(parts: Parts): Gate {
@@ -139,10 +155,11 @@ function createRenewal({ providers, log }: Parts, sessions: Sessions, watch: Ses
     const provider = providers.find(({ id }) => id === renewal.provider);
     if (provider?.kind !== 'redirect') return undefined;
     try {
-      const { person, seconds, refreshToken } = await provider.renew(renewal.refreshToken);
+      const { person, seconds, refreshToken, idToken } = await provider.renew(renewal.refreshToken);
       const session = sessions.renewed(renewal, person, seconds);
       watch.renewed(session);
-      return { session, refresh: refreshToken && sessions.seal(session, refreshToken) };
+      const hint = idToken && sessions.sealHint(session, idToken);
+      return { session, refresh: refreshToken && sessions.seal(session, refreshToken), hint };
     } catch (thrown) {
       if (isAgentError(thrown) && thrown.code === 'SIGN_IN_UNAVAILABLE') throw thrown;
       log.info(`${renewal.provider} does not renew a session: ${messageOf(thrown)}`);
@@ -164,15 +181,17 @@ function createRenewal({ providers, log }: Parts, sessions: Sessions, watch: Ses
   };
 }
 
-function writeCookies(reply: FastifyReply, secure: boolean, { session, refresh }: Renewed, sessions: Sessions): void {
+function writeCookies(reply: FastifyReply, secure: boolean, { session, refresh, hint }: Renewed, sessions: Sessions): void {
   // The access cookie outlives its session, so that the server can say "over" instead of "nobody".
   const seconds = limits.signIn.renewalsMaxSeconds;
   void reply.header('Set-Cookie', setCookie(ACCESS_COOKIE, sessions.sign(session), { secure, seconds }));
   void reply.header('Set-Cookie', setCookie(REFRESH_COOKIE, refresh ?? '', { secure, seconds: refresh ? seconds : 0 }));
+  if (hint) void reply.header('Set-Cookie', setCookie(HINT_COOKIE.name, hint, { secure, seconds, path: HINT_COOKIE.path }));
 }
 
 function removeCookies(reply: FastifyReply, secure: boolean): void {
   for (const name of [ACCESS_COOKIE, REFRESH_COOKIE]) void reply.header('Set-Cookie', setCookie(name, '', { secure, seconds: 0 }));
+  void reply.header('Set-Cookie', setCookie(HINT_COOKIE.name, '', { secure, seconds: 0, path: HINT_COOKIE.path }));
 }
 
 function createDoor(inside: Inside): Door {
@@ -180,13 +199,23 @@ function createDoor(inside: Inside): Door {
   const flows = createSeal(inside.secret, 'flow');
   const secureOf = (request: IncomingMessage) => isSecure(request, shared);
 
+  const leave = async (request: IncomingMessage, reply: FastifyReply, provider: RedirectProvider, idToken: string | undefined) => {
+    const state = randomBytes(16).toString('base64url');
+    const { name, path } = FAREWELL_COOKIE;
+    const farewell = await provider.farewell({ back: `${shared.clients.originOf(request)}${path}`, state, idToken });
+    const seconds = limits.signIn.farewellSeconds;
+    if (farewell) void reply.header('Set-Cookie', setCookie(name, state, { secure: secureOf(request), seconds, path }));
+    return farewell;
+  };
+
   const door: Door = {
-    open(request, reply, provider, { person, seconds, refreshToken }) {
+    open(request, reply, provider, { person, seconds, refreshToken, idToken }) {
       const session = sessions.begin(person, seconds);
       const refresh = refreshToken === undefined ? undefined : sessions.seal(session, refreshToken);
       if (refreshToken !== undefined && refresh === undefined)
         log.warn(`${provider.id}: its refresh token does not fit a cookie, so people sign in again when a session ends`);
-      writeCookies(reply, secureOf(request), { session, refresh }, sessions);
+      const hint = idToken === undefined ? undefined : sessions.sealHint(session, idToken);
+      writeCookies(reply, secureOf(request), { session, refresh, hint }, sessions);
       log.info(`signed in by ${provider.id}`, { user: person.user_id, from: shared.clients.addressOf(request) });
       return session;
     },
@@ -199,16 +228,34 @@ function createDoor(inside: Inside): Door {
         kept.end(session.sid, Date.now() + limits.signIn.renewalsMaxSeconds * 1_000);
         watch.end(session.sid);
       }
-      const provider = providers.find(({ id }) => id === renewal?.provider);
+      const provider = providers.find(({ id }) => id === (session ?? renewal)?.provider);
       if (renewal && provider?.kind === 'redirect') await provider.revoke(renewal.refreshToken);
-      return session ? identityOf(session) : null;
+      if (!session) return { who: null, farewell: undefined };
+      const idToken = sessions.hintOf(session, jar.get(HINT_COOKIE.name, HINT_COOKIE.path));
+      return {
+        who: identityOf(session),
+        farewell: provider?.kind === 'redirect' ? await leave(request, reply, provider, idToken) : undefined,
+      };
     },
-    async begin(request, reply, provider, next) {
+    isBack(request, reply) {
+      const { name, path } = FAREWELL_COOKIE;
+      const state = jarOf(request, shared).get(name, path);
+      const given = new URLSearchParams((request.url ?? '').split('?', 2)[1]).get('state');
+      void reply.header('Set-Cookie', setCookie(name, '', { secure: secureOf(request), seconds: 0, path }));
+      return state !== undefined && state === given;
+    },
+    async begin(request, reply, provider, wanted) {
+      const next = wanted.length > limits.signIn.nextMaxChars ? '/' : wanted;
       const { address, secrets } = await provider.begin(callbackOf(request, shared));
       const seconds = limits.signIn.flowSeconds;
       const flow = { ...secrets, provider: provider.id, next, until: Date.now() + seconds * 1_000 } satisfies z.infer<typeof Flow>;
+      const secure = secureOf(request);
+      // Each weighs on every request: who is led here again and again must not be locked out by the size of his cookies.
+      const older = jarOf(request, shared).names(FLOW_COOKIE);
+      for (const name of older.slice(0, Math.max(0, older.length + 1 - limits.signIn.flowsMax)))
+        void reply.header('Set-Cookie', setCookie(name, '', { secure, seconds: 0 }));
       const name = FLOW_COOKIE + digest(secrets.state, 16);
-      void reply.header('Set-Cookie', setCookie(name, flows.seal(flow), { secure: secureOf(request), seconds }));
+      void reply.header('Set-Cookie', setCookie(name, flows.seal(flow), { secure, seconds }));
       return address;
     },
     async finish(request, reply) {

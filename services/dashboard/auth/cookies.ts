@@ -1,9 +1,10 @@
-/** Cookies of the gate: all HttpOnly and Lax; on https Secure and bound to this very host by their name. */
+/** Cookies of the gate: all HttpOnly and Lax; on https Secure and, unless they serve one path alone, bound to this very host by their name. */
 import type { IncomingMessage } from 'node:http';
 
 export interface CookieJar {
-  get(name: string): string | undefined;
-  /** Names that begin so, without the `__Host-` prefix. */
+  /** `path`: what it was set with, `/` unless given. */
+  get(name: string, path?: string): string | undefined;
+  /** Names that begin so, as `get` takes them, the oldest first as browsers send them. */
   names(prefix: string): string[];
 }
 
@@ -16,19 +17,33 @@ export function cookiesOf({ headers }: Pick<IncomingMessage, 'headers'>, secure:
     if (at > 0 && !found.has(name)) found.set(name, pair.slice(at + 1).trim());
   }
   return {
-    get: (name) => found.get(written(name, secure)),
-    names: (prefix) => {
-      const start = written(prefix, secure);
-      return [...found.keys()].filter((name) => name.startsWith(start)).map((name) => name.slice(start.length - prefix.length));
+    get: (name, path = '/') => found.get(written(name, { secure, path })),
+    names(prefix) {
+      const start = written(prefix, { secure, path: '/' });
+      return [...found.keys()].filter((name) => name.startsWith(start)).map((name) => prefix + name.slice(start.length));
     },
   };
 }
 
-/** A `__Host-` cookie can be set neither by a neighbouring name nor over plain http; browsers take it on https alone. */
-const written = (name: string, secure: boolean): string => (secure ? `__Host-${name}` : name);
+/**
+ * A `__Host-` cookie can be set neither by a neighbouring name nor over plain http; browsers take it on https alone, and for
+ * the path `/` alone. What stands below a path must be proof against a neighbour's by what it holds.
+ */
+function written(name: string, { secure, path }: { secure: boolean; path: string }): string {
+  if (!secure) return name;
+  return path === '/' ? `__Host-${name}` : `__Secure-${name}`;
+}
 
-/** A Set-Cookie line; `seconds` 0 removes it. Values are base64url, so nothing needs escaping. */
-export function setCookie(name: string, value: string, { secure, seconds }: { secure: boolean; seconds: number }): string {
-  const attributes = ['Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${Math.floor(seconds)}`, ...(secure ? ['Secure'] : [])];
-  return [`${written(name, secure)}=${value}`, ...attributes].join('; ');
+export interface CookieOptions {
+  secure: boolean;
+  /** 0 removes it. */
+  seconds: number;
+  /** Sent there alone; `/` unless given. */
+  path?: string;
+}
+
+/** A Set-Cookie line. Values are base64url, so nothing needs escaping. */
+export function setCookie(name: string, value: string, { secure, seconds, path = '/' }: CookieOptions): string {
+  const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', `Max-Age=${Math.floor(seconds)}`, ...(secure ? ['Secure'] : [])];
+  return [`${written(name, { secure, path })}=${value}`, ...attributes].join('; ');
 }

@@ -94,6 +94,8 @@ export function safeNext(wanted: unknown): string {
   // oxlint-disable-next-line no-control-regex -- these are what is refused
   if (!/^\/(?![/\\])[^\u0000-\u001f\\]*$/.test(wanted)) return '/';
   const url = URL.parse(wanted, 'http://here.invalid');
+  // `/.//evil.example` has lost its dot by now.
+  if (url?.pathname.startsWith('//')) return '/';
   if (url?.origin !== 'http://here.invalid' || /^\/(?:login|auth|api)(?:\/|$)/.test(url.pathname)) return '/';
   return `${url.pathname}${url.search}${url.hash}`;
 }

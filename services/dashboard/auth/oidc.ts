@@ -36,7 +36,8 @@ export function createOidc(settings: OidcSettings, log: Logger): RedirectProvide
       log.warn(`${id}: ${person.user_id} (${person.email || 'no mail address'}) is not among dashboard.oauth.allowed_users`);
       throw failed('this account may not use this dashboard');
     }
-    return { person, seconds: lifetimeOf(tokens), refreshToken: tokens.refresh_token };
+    const idToken = endSessionOf(config) ? tokens.id_token : undefined;
+    return { person, seconds: lifetimeOf(tokens), refreshToken: tokens.refresh_token, idToken };
   };
 
   return {
@@ -88,7 +89,34 @@ export function createOidc(settings: OidcSettings, log: Logger): RedirectProvide
         log.warn(`${id}: the session could not be revoked at the provider: ${messageOf(thrown)}`);
       }
     },
+    async farewell({ back, state, idToken }) {
+      try {
+        const { client, config } = await inTime(connect());
+        if (!endSessionOf(config)) return undefined;
+        // A person who wants to leave is not sent to a door that is shut.
+        await inTime(boundedFetch(discoveryOf(issuer), { redirect: 'manual' }).then(requireOk));
+        return client.buildEndSessionUrl(config, { post_logout_redirect_uri: back, state, ...(idToken ? { id_token_hint: idToken } : {}) });
+      } catch (thrown) {
+        log.warn(`${id}: signed out here and not at the provider: ${messageOf(thrown)}`);
+        return undefined;
+      }
+    },
   };
+}
+
+/** Where the provider ends its own session; undefined when it does so nowhere, or where no browser should go. */
+function endSessionOf(config: openid.Configuration): string | undefined {
+  const address = config.serverMetadata().end_session_endpoint;
+  return address !== undefined && isTrustworthy(address) ? address : undefined;
+}
+
+async function inTime<T>(asking: Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const limit = sleep(limits.signIn.revokeMs, late.signal).then(() => {
+    throw unavailable(`no answer within ${limits.signIn.revokeMs} ms`);
+  });
+  limit.catch(() => {});
+  return Promise.race([asking, limit]).finally(() => late.abort());
 }
 
 type Tokens = openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers;
@@ -123,19 +151,19 @@ async function discover(issuer: string, clientId: string): Promise<Connected> {
   return { client, config };
 }
 
+const isTrustworthy = (address: string): boolean => URL.parse(address)?.protocol === 'https:' || isPlainLoopback(address);
+
 const isPlainLoopback = (address: string): boolean => {
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'http:' && isLoopbackHost(hostname);
+  const url = URL.parse(address);
+  return url?.protocol === 'http:' && isLoopbackHost(url.hostname);
 };
 
 /** Errors: SIGN_IN_UNAVAILABLE when it cannot be had, or is about another issuer. */
 async function metadataOf(issuer: string): Promise<openid.ServerMetadata> {
-  const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const metadata = (await retried(async () => {
-    const answer = await boundedFetch(address, { headers: { Accept: 'application/json' }, redirect: 'manual' });
-    if (!answer.ok) throw unavailable(`${address} answers ${answer.status}`);
-    return answer.json();
-  })) as openid.ServerMetadata;
+  const address = discoveryOf(issuer);
+  const metadata = (await retried(async () =>
+    requireOk(await boundedFetch(address, { headers: { Accept: 'application/json' }, redirect: 'manual' })).json(),
+  )) as openid.ServerMetadata;
   const said = typeof metadata?.issuer === 'string' ? metadata.issuer : '';
   if (said.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
     throw unavailable(`${address} speaks for "${said.slice(0, 200)}", not for ${issuer}`);
@@ -144,10 +172,16 @@ async function metadataOf(issuer: string): Promise<openid.ServerMetadata> {
   return metadata;
 }
 
+const discoveryOf = (issuer: string): string => `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+
+function requireOk(answer: Response): Response {
+  if (!answer.ok) throw unavailable(`it answers ${answer.status}`);
+  return answer;
+}
+
 function requireEndpoint(name: string, address: string | undefined, needed: boolean): void {
   if (address === undefined && !needed) return;
-  const url = URL.parse(address ?? '');
-  if (url?.protocol === 'https:' || (url && isPlainLoopback(url.href))) return;
+  if (isTrustworthy(address ?? '')) return;
   throw unavailable(`the provider's ${name} is "${(address ?? '').slice(0, 200)}", which is no https address`);
 }
 

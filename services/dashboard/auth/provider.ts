@@ -24,6 +24,18 @@ export interface SignedIn {
   /** How long it counts until it is renewed, or done again. */
   seconds: number;
   refreshToken?: string | undefined;
+  /** Only from a provider that ends sessions when a browser brings it one. */
+  idToken?: string | undefined;
+}
+
+/** OpenID Connect RP-Initiated Logout 1.0 §2. */
+export interface Goodbye {
+  /** Where the browser comes back to. */
+  back: string;
+  /** Comes back with it. */
+  state: string;
+  /** Of the session that ends; spares the person a question. */
+  idToken: string | undefined;
 }
 
 export interface RedirectProvider {
@@ -39,6 +51,8 @@ export interface RedirectProvider {
   renew(refreshToken: string): Promise<SignedIn>;
   /** Tells the provider that the session is over, where it wants to know. Never throws. */
   revoke(refreshToken: string): Promise<void>;
+  /** Where the browser goes so that the provider forgets it too; undefined when it offers that nowhere, or is away. Never throws. */
+  farewell(goodbye: Goodbye): Promise<URL | undefined>;
 }
 
 export type Provider = PasswordProvider | RedirectProvider;

@@ -20,6 +20,7 @@ const Credentials = z.object({
   password: z.string().max(limits.signIn.passwordMaxChars),
   next: z.string().max(2_000).optional(),
 });
+const SIGNED_OUT = `${LOGIN_PATH}?problem=over`;
 const Code = z.strictObject({ code: z.string().max(200) });
 
 const FORM = 'application/x-www-form-urlencoded';
@@ -39,6 +40,8 @@ export function addSignInRoutes(app: FastifyInstance, dashboard: Dashboard): voi
       done(null, Object.fromEntries(new URLSearchParams(body as string))),
     );
     scope.addHook('onRequest', async (_request, reply) => void reply.header('Cache-Control', 'no-store'));
+    // Who comes here is about to sign in.
+    scope.addHook('onRoute', (route) => void (route.config = { ...route.config, access: 'public' }));
     const { door } = dashboard.gate;
     if (door) addDoor(scope, dashboard, door);
     else addTokenDoor(scope, dashboard);
@@ -103,10 +106,14 @@ function addDoor(app: FastifyInstance, { gate, context: { log } }: Dashboard, do
 
   app.post('/auth/logout', async (request, reply) => {
     requireSameSite(request.raw, gate.clients.originOf(request.raw));
-    const who = await door.close(request.raw, reply);
+    const { who, farewell } = await door.close(request.raw, reply);
     if (who) log.info('signed out', { user: who.user_id, from: gate.clients.addressOf(request.raw) });
-    return reply.redirect(`${LOGIN_PATH}?problem=over`, 302);
+    const next = farewell?.href ?? SIGNED_OUT;
+    // A script cannot read where a redirect leads, and must not follow one to another site.
+    return (request.headers.accept ?? '').includes('application/json') ? { next } : reply.redirect(next, 302);
   });
+
+  app.get('/auth/signed-out', (request, reply) => reply.redirect(door.isBack(request.raw, reply) ? SIGNED_OUT : LOGIN_PATH, 303));
 }
 
 function backToLogin(reply: FastifyReply, { next, problem }: { next: string; problem?: LoginProblem }): FastifyReply {

@@ -14,6 +14,8 @@ import type { SignInFile } from './signInFile.ts';
 /** Reference §1.1. */
 export const ACCESS_COOKIE = 'agent_session_at';
 export const REFRESH_COOKIE = 'agent_session_rt';
+/** The ID token, for the way out; browsers send it there alone. */
+export const HINT_COOKIE = { name: 'agent_session_it', path: '/auth/logout' } as const;
 
 const Signed = z.object({
   sid: z.string(),
@@ -31,6 +33,8 @@ export type Session = z.infer<typeof Signed>;
 const Renewal = z.object({ sid: z.string(), began: z.number(), provider: z.string(), refreshToken: z.string() });
 export type Renewal = z.infer<typeof Renewal>;
 
+const Hint = z.object({ sid: z.string(), idToken: z.string() });
+
 export interface Sessions {
   begin(person: Person, seconds: number): Session;
   renewed(old: Renewal, person: Person, seconds: number): Session;
@@ -41,6 +45,10 @@ export interface Sessions {
   /** Undefined when it does not fit a cookie. */
   seal(session: Session, refreshToken: string): string | undefined;
   unseal(cookie: string | undefined): Renewal | undefined;
+  /** Undefined when it does not fit a cookie. */
+  sealHint(session: Session, idToken: string): string | undefined;
+  /** The ID token of this very session. */
+  hintOf(session: Session, cookie: string | undefined): string | undefined;
 }
 
 export function createSessions(providers: readonly Provider[], secret: string, file: Pick<SignInFile, 'hasEnded'>): Sessions {
@@ -65,6 +73,14 @@ export function createSessions(providers: readonly Provider[], secret: string, f
     seal({ sid, began, provider }, refreshToken) {
       const text = `${provider}~${seals.get(provider)!.seal({ sid, began, provider, refreshToken } satisfies Renewal)}`;
       return text.length <= limits.signIn.cookieMaxBytes ? text : undefined;
+    },
+    sealHint({ sid, provider }, idToken) {
+      const text = `${provider}~${seals.get(provider)!.seal({ sid, idToken } satisfies z.infer<typeof Hint>)}`;
+      return text.length <= limits.signIn.hintMaxBytes ? text : undefined;
+    },
+    hintOf({ sid }, cookie = '') {
+      const hint = Hint.safeParse(sealOf(cookie)?.unseal(bodyOf(cookie))).data;
+      return hint?.sid === sid ? hint.idToken : undefined;
     },
     unseal(cookie = '') {
       const renewal = Renewal.safeParse(sealOf(cookie)?.unseal(bodyOf(cookie))).data;
