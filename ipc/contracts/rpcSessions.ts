@@ -20,6 +20,8 @@ export const sessionQueue = rpcMethod('session.queue', {
     session_id: SessionId,
     action: z.enum(['list', 'add', 'edit', 'remove', 'move', 'clear']),
     index: z.number().int().min(1).optional(),
+    /** Instead of `index`, which is another one once the queue has moved on. */
+    message_id: z.number().int().optional(),
     to: z.number().int().min(1).optional(),
     text: z.string().min(1).optional(),
   }),

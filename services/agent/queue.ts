@@ -44,6 +44,16 @@ export function clearQueued(parts: Parts, sessionId: string): void {
 export const queuedOf = ({ transcripts }: Pick<Parts, 'transcripts'>, sessionId: string): { id: number; text: string }[] =>
   transcripts.queued(sessionId).map(({ id, content }) => ({ id, text: content }));
 
+/** Where a prompt waits, counted from 1. Errors: BAD_REQUEST when it waits no more. */
+export function placeInQueue({ transcripts }: Pick<Parts, 'transcripts'>, sessionId: string, messageId: number): number {
+  const at = transcripts.queued(sessionId).findIndex(({ id }) => id === messageId);
+  if (at >= 0) return at + 1;
+  throw new AgentError('BAD_REQUEST', 'that prompt waits no more: it was taken up, or taken out', {
+    field: 'message_id',
+    fix: 'list the queue',
+  });
+}
+
 const rankOf = ({ queue_rank, id }: MessageRecord): number => queue_rank ?? id;
 
 function numbered({ transcripts }: Parts, sessionId: string, index: number, field: string): MessageRecord {

@@ -117,6 +117,14 @@ t.test('cli.1 dashboard --isolated: a server of one profile alone, beside the on
     status: 404,
     detail: /serves the profile work alone/,
   });
+  const profiles = (await web.ask(`http://127.0.0.1:${port}/api/profiles`, { headers })).json<{ profiles: { name: string }[] }>().profiles;
+  t.same(
+    profiles.map(({ name }) => name),
+    ['work'],
+    'it knows no other',
+  );
+  for (const path of ['/api/cron/jobs?profile=all', '/api/cron/jobs?profile=default', '/api/profiles/default/soul'])
+    t.match((await web.ask(`http://127.0.0.1:${port}${path}`, { headers })).json(), { status: 404, code: 'UNKNOWN_PROFILE' }, path);
   const second = await cli(['-p', 'work', 'dashboard', '--isolated', '--no-open', '--json'], { home });
   t.match(errorOf(second), { code: 'ALREADY_RUNNING', fix: new RegExp(`127\\.0\\.0\\.1:${port}`) });
   command.kill('SIGINT');

@@ -109,6 +109,15 @@ t.test('slash.2 /queue: a bare prompt is put in line; list, edit, rm, move, clea
     .map(({ payload }) => (payload.queued as { text: string }[]).map(({ text }) => text));
   t.same(told.at(-1), ['list the open files', 'say: 2 words'], 'surfaces are told');
   await t.rejects(run(client, session, '/queue rm 7'), { code: 'BAD_REQUEST' });
+  const byNumber = (params: object) => client.link.call(sessionQueue, { session_id: session, ...params } as never);
+  const [, second] = (await byNumber({ action: 'list' })).queued;
+  await run(client, session, '/queue move 2 1');
+  t.match(await byNumber({ action: 'edit', message_id: second!.id, text: 'say: 3 words' }), {
+    queued: [{ text: 'say: 3 words' }, { text: 'list the open files' }],
+  });
+  await byNumber({ action: 'remove', message_id: second!.id });
+  t.same(await waiting(client, session), ['list the open files'], 'a prompt is named by its number wherever it stands');
+  await t.rejects(byNumber({ action: 'remove', message_id: second!.id }), { code: 'BAD_REQUEST', message: /waits no more/ });
   await run(client, session, '/queue clear');
   t.same(await waiting(client, session), []);
   await run(client, session, '/stop');

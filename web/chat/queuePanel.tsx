@@ -25,12 +25,11 @@ export function QueuePanel({ sessionId, queued, working }: QueueProps) {
       setFailure(failureOf(thrown).message);
     }
   };
-  /** The list may have moved on: its place is looked up when the button is pressed. */
-  const placeOf = (id: number) => queued.findIndex((prompt) => prompt.id === id) + 1;
-  const queue = (params: { action: 'edit' | 'remove' | 'move'; index: number; to?: number; text?: string }) =>
+  /** By its number, not by its place: the queue may move on before the service hears of it. */
+  const queue = (params: { action: 'edit' | 'remove' | 'move'; message_id: number; to?: number; text?: string }) =>
     connection.call('session.queue', { session_id: sessionId, ...params });
   const sendNow = async (id: number) => {
-    if (placeOf(id) > 1) await queue({ action: 'move', index: placeOf(id), to: 1 });
+    if (queued[0]?.id !== id) await queue({ action: 'move', message_id: id, to: 1 });
     if (working) await connection.call('session.interrupt', { session_id: sessionId });
   };
   return (
@@ -42,7 +41,7 @@ export function QueuePanel({ sessionId, queued, working }: QueueProps) {
             {editing?.id === prompt.id ? (
               <EditLine
                 text={editing.text}
-                onSave={(text) => void act(() => queue({ action: 'edit', index: placeOf(prompt.id), text }))}
+                onSave={(text) => void act(() => queue({ action: 'edit', message_id: prompt.id, text }))}
                 onLeave={() => setEditing(null)}
               />
             ) : (
@@ -55,7 +54,7 @@ export function QueuePanel({ sessionId, queued, working }: QueueProps) {
                   <IconButton label="Change it" onClick={() => setEditing(prompt)}>
                     <Pencil size={14} />
                   </IconButton>
-                  <IconButton label="Take it out" onClick={() => void act(() => queue({ action: 'remove', index: placeOf(prompt.id) }))}>
+                  <IconButton label="Take it out" onClick={() => void act(() => queue({ action: 'remove', message_id: prompt.id }))}>
                     <Trash2 size={14} />
                   </IconButton>
                 </span>

@@ -11,7 +11,7 @@ import { promptSubmit } from '../../../ipc/contracts/rpc.ts';
 import { handle, type CallContext, type Handler } from '../../../ipc/link.ts';
 import { createCommandHost, type HostParts } from '../commandHost.ts';
 import { completePaths } from '../completePaths.ts';
-import { clearQueued, editQueued, moveQueued, queuedOf, removeQueued } from '../queue.ts';
+import { clearQueued, editQueued, moveQueued, placeInQueue, queuedOf, removeQueued } from '../queue.ts';
 import { defaultDirectory, requireSession } from '../sessions.ts';
 
 /** `all` gives every method of the gateway RPC, these included. */
@@ -87,6 +87,7 @@ interface QueueParams {
   session_id: string;
   action: 'list' | 'add' | 'edit' | 'remove' | 'move' | 'clear';
   index?: number | undefined;
+  message_id?: number | undefined;
   to?: number | undefined;
   text?: string | undefined;
 }
@@ -94,11 +95,12 @@ interface QueueParams {
 async function manageQueue(
   parts: HostParts,
   handlers: readonly Handler[],
-  { session_id, action, index, to, text }: QueueParams,
+  { session_id, action, message_id, to, text, ...params }: QueueParams,
   call: CallContext,
 ): Promise<{ queued: { id: number; text: string }[] }> {
   const { id } = requireSession(parts.store, session_id);
   parts.events.follow(id, call.link);
+  const index = message_id === undefined ? params.index : placeInQueue(parts, id, message_id);
   switch (action) {
     case 'add': {
       const submit = handlers.find(({ method }) => method.name === promptSubmit.name)!;

@@ -5,6 +5,7 @@ import { loadConfig } from '../../../state/config/load.ts';
 import { readSecrets } from '../../../state/env.ts';
 import { DEFAULT_PROFILE, requireProfile, type ProfilePaths } from '../../../state/home.ts';
 import type { Dashboard } from '../http.ts';
+import { pinnedProfile, withinPinned } from '../pinned.ts';
 import { on, type HttpHandler, type RouteInput } from '../route.ts';
 
 /** In the query of a list: the jobs of every profile. */
@@ -14,8 +15,11 @@ export function cronRoutes({ context }: Dashboard): HttpHandler[] {
   const { home } = context;
   const worker = context.peer('cron');
   const jobOf = ({ params: { id }, profile }: RouteInput<{ id: string }>) => ({ job_id: id, profile: profile.name });
-  const scope = (profile: string | undefined) =>
-    profile === EVERY ? { every_profile: true } : { profile: requireProfile(home, profile || DEFAULT_PROFILE).name };
+  const pinned = pinnedProfile(context);
+  const scope = (said: string | undefined) => {
+    const profile = withinPinned(pinned, said || undefined);
+    return profile === EVERY ? { every_profile: true } : { profile: requireProfile(home, profile ?? DEFAULT_PROFILE).name };
+  };
   const runsOf = (profile: ProfilePaths, limit: number, job: string | undefined, signal: AbortSignal) =>
     worker.call(cron.listRuns, { profile: profile.name, limit, ...(job === undefined ? {} : { job_id: job }) }, { signal });
 
