@@ -99,8 +99,7 @@ export const SCRIPTED = '(I am the scripted rehearsal model: no intelligence, no
 
 /** The table for people. */
 export function grammarHelp(): string {
-  const width = Math.max(...forms.map(({ form }) => form.length)) + 2;
-  const lines = forms.map(({ form, does }) => `  ${form.padEnd(width)}${does}`);
+  const lines = forms.map(({ form, does }) => `- \`${form}\` ${does}`);
   return `${SCRIPTED.slice(1, SCRIPTED.indexOf(' Say'))} I understand:\n\n${lines.join('\n')}\n\nAnything else gets a short answer that repeats it.`;
 }
 
@@ -117,8 +116,16 @@ export function parsePrompt(prompt: string): Step[] {
 /** What is said after tools have run. */
 export function afterTools(results: readonly { name: string; content: string; isError: boolean }[]): string {
   return results
-    .map(({ name, content, isError }) => `${name} ${isError ? 'failed' : 'returned'}:\n${shortened(content, 4_000)}`)
+    .map(({ name, content, isError }) => `${name} ${isError ? 'failed' : 'returned'}:\n${asWritten(shortened(content, 4_000))}`)
     .join('\n\n');
+}
+
+/** Lines stay lines and columns stay columns where answers are drawn as markdown. */
+function asWritten(text: string): string {
+  if (!text.trim().includes('\n')) return text;
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}\n${text.trimEnd()}\n${fence}`;
 }
 
 const VOCABULARY =

@@ -4,6 +4,7 @@ import { Menu } from 'lucide-react';
 import { createContext, useContext, useEffect, useState, type ReactNode } from 'react';
 import { Badge, type Tone } from '../ui/notice.tsx';
 import { IconButton } from '../ui/button.tsx';
+import { staysAway, useAgentSlot } from './agentSlot.ts';
 import { useConnectionState } from './context.ts';
 import type { Phase } from '../connection.ts';
 
@@ -39,7 +40,8 @@ function ConnectionBadge() {
     const later = setTimeout(() => setLong(true), LONG_MS);
     return () => clearTimeout(later);
   }, [phase]);
-  const { tone, text, busy } = described(phase, known, long);
+  const stays = staysAway(useAgentSlot().worker);
+  const { tone, text, busy } = stays ? stopped : described(phase, known, long);
   const badge = (
     <Badge tone={tone} busy={busy}>
       {text}
@@ -47,7 +49,7 @@ function ConnectionBadge() {
   );
   return (
     <span role="status" data-testid="connection">
-      {phase === 'agentAway' && long ? (
+      {phase === 'agentAway' && (long || stays) ? (
         <Link to="/workers" title="See the workers">
           {badge}
         </Link>
@@ -57,6 +59,8 @@ function ConnectionBadge() {
     </span>
   );
 }
+
+const stopped: ReturnType<typeof described> = { tone: 'bad', text: 'Agent is down', busy: false };
 
 function described(phase: Phase, known: boolean, long: boolean): { tone: Tone; text: string; busy: boolean } {
   switch (phase) {

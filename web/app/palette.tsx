@@ -1,7 +1,7 @@
 /** Ctrl+K or Cmd+K: every place, chat and action by its name, and everything that was said, without the pointer. */
 import { Dialog } from '@base-ui/react/dialog';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useRef, useState, type KeyboardEvent } from 'react';
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import { Marked, searchQuery, useRested } from '../chat/searchHits.tsx';
 import { useConnection } from './context.ts';
 import { useEntries, type Entry } from './paletteEntries.ts';
@@ -15,6 +15,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState('');
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
+  useFocusBack();
   const groups = useGroups(query);
   const entries = groups.flatMap(({ entries: of }) => of);
   const chosen = Math.min(at, entries.length - 1);
@@ -85,6 +86,19 @@ export function Palette({ onClose }: { onClose: () => void }) {
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
+  );
+}
+
+/** The focus goes back to where it was, unless the entry that was chosen has put it elsewhere. */
+function useFocusBack(): void {
+  const [before] = useState(() => document.activeElement);
+  useEffect(
+    () => () => {
+      requestAnimationFrame(() => {
+        if (document.activeElement === document.body && before instanceof HTMLElement && before.isConnected) before.focus();
+      });
+    },
+    [before],
   );
 }
 

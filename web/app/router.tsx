@@ -1,9 +1,19 @@
 /** The places of the page and their addresses. Chat comes with the first load, the others when they are opened. */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, retainSearchParams } from '@tanstack/react-router';
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Link,
+  retainSearchParams,
+  useRouterState,
+} from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { NewChat } from '../chat/newChat.tsx';
+import { PlaceBody, Skeleton } from '../ui/place.tsx';
 import { PlaceHeader } from './header.tsx';
 import { PlaceError } from './placeError.tsx';
+import { places } from './places.ts';
 import { Shell } from './shell.tsx';
 
 interface Search {
@@ -69,6 +79,9 @@ const doctor = createRoute({
   component: lazyRouteComponent(() => import('../doctor/doctorPlace.tsx'), 'DoctorPlace'),
 });
 
+/** A place that is not there by then is announced by its name and its outline. */
+const PENDING_MS = 200;
+
 export const router = createRouter({
   routeTree: rootRoute.addChildren([
     newChat,
@@ -88,6 +101,10 @@ export const router = createRouter({
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: PlaceError,
+  defaultPendingComponent: PendingPlace,
+  defaultPendingMs: PENDING_MS,
+  // A place that is there is shown.
+  defaultPendingMinMs: 0,
   // Each place scrolls inside itself.
   scrollRestoration: false,
 });
@@ -96,6 +113,21 @@ declare module '@tanstack/react-router' {
   interface Register {
     router: typeof router;
   }
+}
+
+/** While a place is loaded over a slow line. */
+function PendingPlace() {
+  const title = useRouterState({
+    select: ({ location }) => places.find(({ to }) => to !== '/' && location.pathname.startsWith(to))?.label ?? 'Chat',
+  });
+  return (
+    <>
+      <PlaceHeader title={title} />
+      <PlaceBody wide>
+        <Skeleton height={16} />
+      </PlaceBody>
+    </>
+  );
 }
 
 const Conversation = lazy(() => import('../chat/conversation.tsx').then(({ Conversation: component }) => ({ default: component })));

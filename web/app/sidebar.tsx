@@ -40,11 +40,12 @@ export function Sidebar() {
 
 /** The same on a phone: names beside the signs, chats below. */
 export function DrawerMenu() {
+  const inChat = useInChat();
   return (
     <div className="flex h-full min-h-0 flex-col">
       <nav aria-label="Places" className="grid shrink-0 grid-cols-3 gap-1 border-b border-line p-2">
         {places.map((place) => (
-          <RailLink key={place.to} place={place} active={false} />
+          <RailLink key={place.to} place={place} active={place.to === '/' && inChat} />
         ))}
       </nav>
       <div className="flex min-h-0 flex-1 flex-col pt-2">
@@ -69,7 +70,13 @@ function RailLink({ place: { to, label, icon: Icon }, active }: { place: PlaceEn
 }
 
 const useInChat = (): boolean =>
-  useRouterState({ select: ({ location }) => location.pathname === '/' || location.pathname.startsWith('/chat/') });
+  // What is shown, not where one is going: while a place is loaded, nothing moves.
+  useRouterState({
+    select: ({ matches, location }) => {
+      const pathname = matches.at(-1)?.pathname ?? location.pathname;
+      return pathname === '/' || pathname.startsWith('/chat/');
+    },
+  });
 
 function Foot({ row = false }: { row?: boolean }) {
   const { version } = useConnectionState();

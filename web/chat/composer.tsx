@@ -1,4 +1,4 @@
-/** Where one writes: Enter sends, Shift+Enter makes a line. What waits, and what answers, is said above it. */
+/** Where one writes: Enter sends, Shift+Enter makes a line; on a phone Enter makes a line and the button sends. What waits, and what answers, is said above it. */
 import { ArrowUp, Paperclip, Square, X } from 'lucide-react';
 import {
   useEffect,
@@ -25,6 +25,8 @@ import { CompletionMenu, MENU_ID, optionId } from './completionMenu.tsx';
 import { useDraft } from './draft.ts';
 
 const HEIGHT_MAX_PX = 240;
+/** No Shift+Enter on a keyboard of glass. */
+const touched = (): boolean => matchMedia('(pointer: coarse) and (hover: none)').matches;
 
 export interface Submission {
   text: string;
@@ -139,7 +141,7 @@ export function Composer({ draftKey, sessionId, working, onSubmit, onStop, lastP
     if (open && key === 'Escape') return (done(), completion.close());
     if (editing && key === 'Escape') return (done(), leaveEditing());
     if (key === 'ArrowUp' && text === '' && !working && lastPrompt?.()) return (done(), editLast());
-    if (key === 'Enter' && !event.shiftKey) return (done(), void send());
+    if (key === 'Enter' && !event.shiftKey && (event.ctrlKey || event.metaKey || !touched())) return (done(), void send());
   };
 
   return (
@@ -184,6 +186,7 @@ export function Composer({ draftKey, sessionId, working, onSubmit, onStop, lastP
           rows={1}
           value={text}
           aria-label="Message"
+          enterKeyHint={touched() ? 'enter' : 'send'}
           aria-autocomplete="list"
           aria-controls={open ? MENU_ID : undefined}
           aria-activedescendant={open ? optionId(completion.at) : undefined}

@@ -6,6 +6,7 @@ import { PlaceHeader } from '../app/header.tsx';
 import { failureOf, type Failed } from '../callError.ts';
 import type { SessionLink } from '../sessionLink.ts';
 import { Notice } from '../ui/notice.tsx';
+import { AgentAway } from './agentAway.tsx';
 import { ChatTools } from './chatTools.tsx';
 import { useCommand } from './commandRun.ts';
 import { isCommand } from './completion.ts';
@@ -71,6 +72,7 @@ export function Conversation({ id }: { id: string }) {
           {transcript && transcript.queued.length > 0 && (
             <QueuePanel sessionId={id} queued={transcript.queued} working={transcript.turn !== null} />
           )}
+          <AgentAway />
           {info && <ModelNotice scripted={info.scripted} warning={info.credential_warning} />}
         </Composer>
       </main>

@@ -9,7 +9,7 @@ const SessionMenu = lazy(() => import('./sessionMenu.tsx').then(({ SessionMenu: 
 export function LazyMenu(props: Omit<SessionMenuProps, 'trigger'>) {
   const [wanted, setWanted] = useState(false);
   const button = (
-    <IconButton label={`More about ${props.title}`} aria-haspopup="menu" onClick={() => setWanted(true)}>
+    <IconButton label={`More about ${props.title}`} tabIndex={props.tabIndex} aria-haspopup="menu" onClick={() => setWanted(true)}>
       <MoreHorizontal size={17} />
     </IconButton>
   );

@@ -10,6 +10,8 @@ import { sanitizeProse } from './sanitize.ts';
 
 const marked = new Marked({
   gfm: true,
+  // A line that a model ends is a line: addresses, verses, output that nobody fenced.
+  breaks: true,
   renderer: {
     html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
     image: ({ href, text }: Tokens.Image) => `<a href="${escape(href)}">${escape(text || href)}</a>`,

@@ -130,7 +130,7 @@ function Tools({ children }: { children: ReactNode }) {
 function Answer({ item, prompt, after, actions }: Omit<ItemProps, 'item' | 'busy'> & { item: AgentItem }) {
   const { text, reasoning, tools, end, streaming } = item;
   return (
-    <article className="group grid min-w-0 gap-3" data-role="assistant" aria-busy={streaming}>
+    <article className="group grid min-w-0 grid-cols-[minmax(0,1fr)] gap-3" data-role="assistant" aria-busy={streaming}>
       {reasoning && <Reasoning id={item.id} text={reasoning} live={streaming && !text && tools.length === 0} />}
       {text && <Markdown text={text} growing={streaming} />}
       {tools.map((tool) => (

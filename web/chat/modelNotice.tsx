@@ -1,4 +1,5 @@
 /** Says honestly what answers here: the scripted rehearsal model, or nothing yet, with the shortest ways out. */
+import { Link } from '@tanstack/react-router';
 import { sentence } from '../app/format.ts';
 import { Command, Notice } from '../ui/notice.tsx';
 
@@ -22,22 +23,15 @@ export function ModelNotice({ scripted, warning }: { scripted: boolean; warning:
 
 function Rehearsal({ because }: { because: string | null }) {
   return (
-    <details className="group rounded-xl bg-tint px-4 text-sm">
-      <summary className="flex min-h-9 list-none flex-wrap items-center gap-x-2 py-1.5 [&::-webkit-details-marker]:hidden">
+    <div className="rounded-xl bg-tint px-4 py-1.5 text-sm">
+      <p className="flex min-h-6 flex-wrap items-center gap-x-2">
         <span className="font-medium">Rehearsal model: its answers are scripted.</span>
-        <span className="text-accent underline underline-offset-3 group-open:hidden">Connect a real one</span>
-      </summary>
-      <div className="grid gap-2 pb-3 text-soft">
-        {because && <p>{because}</p>}
-        <p>
-          Put <Command>OPENAI_API_KEY=…</Command> into the file <Command>.env</Command> of the agent's home, or name a local server:
-        </p>
-        <p className="grid gap-1">
-          <Command>agent config set providers.local.base_url http://127.0.0.1:8080/v1</Command>
-          <Command>agent config set model.default NAME</Command>
-        </p>
-      </div>
-    </details>
+        <Link to="/models" className="text-accent underline underline-offset-3">
+          Connect a real one
+        </Link>
+      </p>
+      {because && <p className="text-soft">{because}</p>}
+    </div>
   );
 }
 

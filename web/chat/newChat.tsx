@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { useConnection } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import { failureOf, type Failed } from '../callError.ts';
+import { AgentAway } from './agentAway.tsx';
 import { isCommand } from './completion.ts';
 import { Composer, type Submission } from './composer.tsx';
 import { FirstRun } from './firstRun.tsx';
@@ -90,6 +91,7 @@ export function NewChat() {
             )
           }
         >
+          <AgentAway />
           {setup && !first && <ModelNotice scripted={setup.scripted} warning={setup.provider_configured ? null : setup.message} />}
         </Composer>
       </main>

@@ -19,7 +19,7 @@ interface BubbleProps {
 export function Bubble({ text, faded = false, files = [] }: BubbleProps) {
   return (
     <div
-      className={`grid w-fit max-w-[85%] min-w-0 gap-2 rounded-2xl rounded-br-md bg-sunken px-4 py-2.5 transition-opacity ${faded ? 'opacity-75' : ''}`}
+      className={`grid w-fit max-w-[85%] min-w-0 grid-cols-[minmax(0,auto)] gap-2 rounded-2xl rounded-br-md bg-sunken px-4 py-2.5 transition-opacity ${faded ? 'opacity-75' : ''}`}
       data-role="user"
     >
       {files.length > 0 && (
@@ -33,7 +33,7 @@ export function Bubble({ text, faded = false, files = [] }: BubbleProps) {
           ))}
         </ul>
       )}
-      <p className="break-words whitespace-pre-wrap">{text}</p>
+      <p className="wrap-anywhere whitespace-pre-wrap">{text}</p>
     </div>
   );
 }

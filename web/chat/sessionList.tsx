@@ -1,8 +1,8 @@
 /** The chats there are, newest first; a search in all that was said; kept fresh by the service's own events. */
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useRouterState } from '@tanstack/react-router';
 import { Archive, Plus, Search } from 'lucide-react';
-import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
+import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from 'react';
 import type { SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 import { age } from '../app/format.ts';
 import { useConnection } from '../app/context.ts';
@@ -11,7 +11,14 @@ import { LazyMenu } from './lazyMenu.tsx';
 import { SearchHits } from './searchHits.tsx';
 import { titleOf } from './sessionTitle.ts';
 
-const LISTED_MAX = 200;
+/** Chats that come at once; the next ones as the list is scrolled to its end. */
+const PAGE = 200;
+/** Titles that a search looks through; beyond it finds what was said. */
+const SEARCHED_MAX = 5_000;
+/** Before the end of the list is seen. */
+const AHEAD_PX = 400;
+/** A finger needs no keyboard that opens by itself and hides what it came for. */
+const fine = (): boolean => matchMedia('(pointer: fine)').matches;
 /** Events after which the list looks different. */
 const STALE_AFTER = new Set(['gateway.ready', 'sessions.changed', 'session.title', 'prompt.accepted', 'message.complete']);
 /** A burst of them is one question. */
@@ -19,17 +26,26 @@ const SETTLE_MS = 300;
 
 export function SessionList({ focused }: { focused: boolean }) {
   const connection = useConnection();
+  const current = useRouterState({ select: ({ location }) => /^\/chat\/([^/]+)/.exec(location.pathname)?.[1] });
   const [filter, setFilter] = useState('');
   const [archived, setArchived] = useState(false);
-  const { data, error } = useQuery({
-    queryKey: ['sessions', archived],
-    queryFn: () => connection.callSafely('session.list', { limit: LISTED_MAX, ...(archived ? { archived: true } : {}) }),
+  /** The chat that the arrow keys came to. */
+  const [reached, setReached] = useState<string>();
+  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ['sessions', 'pages', archived],
+    queryFn: ({ pageParam }) =>
+      connection.callSafely('session.list', { limit: PAGE, offset: pageParam, ...(archived ? { archived: true } : {}) }),
+    initialPageParam: 0,
+    getNextPageParam: ({ total }, pages) => (pages.length * PAGE < total ? pages.length * PAGE : undefined),
   });
   useFreshList();
   const wanted = filter.trim().toLowerCase();
-  const rows = (data?.sessions ?? []).filter(
-    (row) => wanted === '' || titleOf(row).toLowerCase().includes(wanted) || row.source.includes(wanted),
-  );
+  const listed = useMemo(() => distinct(data?.pages.flatMap(({ sessions }) => sessions) ?? []), [data]);
+  useEffect(() => {
+    if (wanted !== '' && hasNextPage && !isFetchingNextPage && listed.length < SEARCHED_MAX) void fetchNextPage();
+  }, [wanted, hasNextPage, isFetchingNextPage, listed.length, fetchNextPage]);
+  const rows = listed.filter((row) => wanted === '' || titleOf(row).toLowerCase().includes(wanted) || row.source.includes(wanted));
+  const stop = [reached, current].find((id) => rows.some((row) => row.id === id)) ?? rows[0]?.id;
 
   return (
     <section aria-label="Chats" className="flex min-h-0 flex-1 flex-col" onKeyDown={walk}>
@@ -40,7 +56,7 @@ export function SessionList({ focused }: { focused: boolean }) {
           <input
             id={focused ? undefined : 'session-filter'}
             type="search"
-            autoFocus={focused}
+            autoFocus={focused && fine()}
             value={filter}
             onChange={(event) => setFilter(event.target.value)}
             placeholder="Find in chats"
@@ -65,13 +81,28 @@ export function SessionList({ focused }: { focused: boolean }) {
           <Plus size={18} />
         </Link>
       </div>
-      <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-2">
+      <div
+        className="min-h-0 flex-1 overflow-y-auto px-2 pb-2"
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+          if (scrollHeight - scrollTop - clientHeight < AHEAD_PX && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+        }}
+      >
         {archived && <p className="px-3 pb-1 text-xs text-faint">Archive</p>}
         <ul aria-label={archived ? 'Archived chats' : 'Chats'}>
           {rows.map((row) => (
-            <SessionEntry key={row.id} row={row} />
+            <SessionEntry key={row.id} row={row} stop={row.id === stop} onFocus={() => setReached(row.id)} />
           ))}
         </ul>
+        {hasNextPage && wanted === '' && (
+          <button
+            type="button"
+            disabled={isFetchingNextPage}
+            onClick={() => void fetchNextPage()}
+            className="h-9 w-full rounded-lg px-3 text-left text-sm text-faint hover:bg-sunken hover:text-ink"
+          >
+            {isFetchingNextPage ? 'Reading older chats…' : 'Older chats'}
+          </button>
+        )}
         {data && rows.length === 0 && (
           <p className="px-3 py-2 text-sm text-faint">
             {wanted ? 'No chat has that name.' : archived ? 'The archive is empty.' : 'No chats yet.'}
@@ -95,15 +126,22 @@ function walk(event: KeyboardEvent<HTMLElement>): void {
   next.focus();
 }
 
-function SessionEntry({ row }: { row: SessionRow }) {
+/** A chat that moved up while pages were read stands in two of them. */
+function distinct(rows: readonly SessionRow[]): SessionRow[] {
+  return [...new Map(rows.map((row) => [row.id, row])).values()];
+}
+
+/** Tab stops at one of them, so that the conversation is not hundreds of keys away; arrow keys reach the others. */
+function SessionEntry({ row, stop, onFocus }: { row: SessionRow; stop: boolean; onFocus: () => void }) {
   const elsewhere = row.source !== 'api' && row.source !== 'other';
   const title = titleOf(row);
   return (
-    <li className="group relative">
+    <li onFocus={onFocus} className="group relative [contain-intrinsic-size:auto_2.25rem] [content-visibility:auto]">
       <Link
         to="/chat/$sessionId"
         params={{ sessionId: row.id }}
         data-walk=""
+        tabIndex={stop ? 0 : -1}
         title={title}
         className="flex h-9 items-center gap-2 rounded-lg px-3 text-sm text-soft hover:bg-sunken hover:text-ink aria-[current=page]:bg-sunken aria-[current=page]:font-medium aria-[current=page]:text-ink"
       >
@@ -115,7 +153,7 @@ function SessionEntry({ row }: { row: SessionRow }) {
         </span>
       </Link>
       <span className="absolute top-0.5 right-0.5 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:-top-0.5 pointer-coarse:opacity-100">
-        <LazyMenu id={row.id} title={title} archived={row.archived} working={row.status !== 'idle'} />
+        <LazyMenu id={row.id} title={title} archived={row.archived} working={row.status !== 'idle'} tabIndex={stop ? 0 : -1} />
       </span>
     </li>
   );

@@ -15,9 +15,11 @@ export interface SessionMenuProps {
   /** Undo waits until the answer under way is over. */
   working: boolean;
   onUndone?: ((text: string) => void) | undefined;
+  /** −1 where arrow keys lead to it. */
+  tabIndex?: number | undefined;
 }
 
-export function SessionMenu({ id, title, archived = false, working, onUndone }: SessionMenuProps) {
+export function SessionMenu({ id, title, archived = false, working, onUndone, tabIndex }: SessionMenuProps) {
   const actions = useSessionActions();
   const [window, setWindow] = useState<'rename' | 'delete' | null>(null);
   const close = () => setWindow(null);
@@ -30,7 +32,7 @@ export function SessionMenu({ id, title, archived = false, working, onUndone }: 
       <Menu.Root defaultOpen>
         <Menu.Trigger
           render={
-            <IconButton label={`More about ${title}`}>
+            <IconButton label={`More about ${title}`} tabIndex={tabIndex}>
               <MoreHorizontal size={17} />
             </IconButton>
           }

@@ -133,5 +133,5 @@ export function ConfigForm({ config, schema, draft, onDraft, onSaved, onYaml }: 
 export function savedWords({ changed, restarts, restart_required: later }: Answer<'PUT /api/config'>): string {
   if (changed.length === 0) return 'Saved; nothing changed';
   if (later.length > 0) return `Saved. ${later.join(', ')} counts with the next start of the service (agent down, agent up)`;
-  return restarts.length > 0 ? `Saved. A running service restarts ${restarts.join(', ')} by itself` : 'Saved; it counts at once';
+  return restarts.length > 0 ? `Saved. A running service restarts ${restarts.join(', ')} by itself` : 'Saved, and in effect';
 }

@@ -70,7 +70,7 @@ const linesOf = (text: string): string[] =>
 
 /** When a change of it counts, in words. */
 export function whenInForce({ applies, slots }: Pick<ConfigFieldView, 'applies' | 'slots'>): string {
-  if (applies === 'live') return 'counts at once';
+  if (applies === 'live') return 'takes effect at once';
   if (applies === 'supervisor') return 'counts with the next start of the service';
   return slots.length > 3 ? 'the workers restart by themselves' : `the ${slots.join(', ')} restarts by itself`;
 }

@@ -101,7 +101,7 @@ export function FilesPlace() {
             />
           )}
           {data?.truncated && <p className="text-sm text-soft">The folder holds more than is listed here.</p>}
-          <div className="max-w-sm">
+          <div className="w-fit">
             <SwitchField label="Show hidden files" checked={hidden} onChange={(on) => go({ hidden: on })} />
           </div>
         </div>

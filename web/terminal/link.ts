@@ -17,6 +17,8 @@ type Said =
   | { type: 'exit'; code: number | null }
   | { type: 'error'; code?: string; message: string; fix?: string };
 
+/** Of our own: the ones of the protocol mean that the shell may end. */
+const CLOSE_AWAY = 4000;
 const REDIAL_MS = 700;
 const WAITING_MAX = 64 * 1024;
 /** The shell waits about a minute for its page. */
@@ -24,18 +26,32 @@ const GIVE_UP_MS = 60_000;
 
 interface LinkOptions {
   profile: string | undefined;
+  /** A shell of before a reload. */
+  resume?: string | undefined;
   onState: (state: ScreenState) => void;
+  /** What is typed, before it is sent. */
+  onKeys: (data: string) => string;
 }
 
-export function connect(screen: Terminal, { profile, onState }: LinkOptions): { close(): void } {
+export interface Link {
+  /** As if it were typed. */
+  type(data: string): void;
+  /** By this the shell is found again; undefined before it has started and after its end. */
+  resume(): string | undefined;
+  close(): void;
+}
+
+export function connect(screen: Terminal, { profile, resume: earlier, onState, onKeys }: LinkOptions): Link {
   let socket: WebSocket | undefined;
   let ended = false;
-  let resume: string | undefined;
+  let opened = false;
+  let resume = earlier;
   let lostAt = 0;
   let redial: ReturnType<typeof setTimeout> | undefined;
   const end = (text: string) => {
     if (ended) return;
     ended = true;
+    resume = undefined;
     onState({ phase: 'ended', text });
   };
   /** Typed while the line was down. */
@@ -46,8 +62,11 @@ export function connect(screen: Terminal, { profile, onState }: LinkOptions): { 
     if (said.type === 'exit') return end(said.code === 0 ? 'The shell has ended.' : `The shell ended with ${said.code ?? 'a signal'}.`);
     if (said.type === 'error') {
       if (resume !== undefined && MAY_PASS.has(said.code ?? '')) return;
+      // The reload took too long: a new one, without a word about the old.
+      if (!opened && resume !== undefined && said.code === 'UNKNOWN_TERMINAL') return void (resume = undefined);
       return end(resume !== undefined && said.code === 'UNKNOWN_TERMINAL' ? GONE : `${said.message}${said.fix ? ` — ${said.fix}` : ''}`);
     }
+    opened = true;
     resume = said.resume;
     lostAt = 0;
     // What it said last comes again.
@@ -81,14 +100,22 @@ export function connect(screen: Terminal, { profile, onState }: LinkOptions): { 
     };
   };
   void dial();
-  const keys = screen.onData((data) => {
+  const type = (data: string) => {
     if (lostAt === 0) say({ type: 'input', data });
     else waiting = (waiting + data).slice(0, WAITING_MAX);
-  });
+  };
+  const keys = screen.onData((data) => type(onKeys(data)));
+  /** A reload is no goodbye: the shell waits for the next page. */
+  const leave = () => socket?.close(CLOSE_AWAY);
+  addEventListener('pagehide', leave);
   const sizes = screen.onResize(({ cols, rows }) => say({ type: 'resize', cols, rows }));
   return {
+    type,
+    resume: () => resume,
     close() {
       ended = true;
+      resume = undefined;
+      removeEventListener('pagehide', leave);
       clearTimeout(redial);
       keys.dispose();
       sizes.dispose();

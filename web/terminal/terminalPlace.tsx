@@ -1,54 +1,44 @@
-/** Shells of the machine, in the page. They end when their tab is closed or this place is left; a restart of the dashboard ends none. */
-import { AArrowDown, AArrowUp, ClipboardPaste, Plus, X } from 'lucide-react';
-import { useCallback, useEffect, useState } from 'react';
+/** Shells of the machine, in the page. They go on while one looks elsewhere, over a reload and a restart of the dashboard; closing the tab of a shell ends it. */
+import { AArrowDown, AArrowUp, Accessibility, ClipboardPaste, Plus, X } from 'lucide-react';
+import { useEffect } from 'react';
 import { useObservable } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import { useProfile } from '../app/profile.ts';
 import { theme } from '../app/theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';
+import { KeyBar } from './keyBar.tsx';
 import type { ScreenState } from './link.ts';
 import { Screen } from './screen.tsx';
+import {
+  closeShell,
+  ensureShells,
+  openShell,
+  reopenShell,
+  setFontSize,
+  setReader,
+  shells,
+  showShell,
+  SIZES,
+  type Shell as ShellState,
+} from './shells.ts';
 
-interface Tab {
-  id: number;
-  /** Rises when another shell is opened in it. */
-  attempt: number;
-}
-
-const SIZES = { least: 10, usual: 14, most: 24 } as const;
-const STORED = 'agent.terminal.size';
 /** As many as one person may hold. */
 const TABS_MAX = 8;
 
 export function TerminalPlace() {
   const profile = useProfile();
-  const [tabs, setTabs] = useState<readonly Tab[]>([{ id: 1, attempt: 0 }]);
-  const [shown, setShown] = useState(1);
-  const [states, setStates] = useState<Readonly<Record<number, ScreenState>>>({});
-  const [fontSize, setFontSize] = useFontSize();
-  const current = states[shown];
-
-  const open = () => {
-    const id = Math.max(0, ...tabs.map((tab) => tab.id)) + 1;
-    setTabs([...tabs, { id, attempt: 0 }]);
-    setShown(id);
-  };
-  const close = (id: number) => {
-    const left = tabs.filter((tab) => tab.id !== id);
-    const at = tabs.findIndex((tab) => tab.id === id);
-    setTabs(left.length > 0 ? left : [{ id: id + 1, attempt: 0 }]);
-    if (shown === id) setShown(left[Math.min(at, left.length - 1)]?.id ?? id + 1);
-  };
-  const keep = useCallback((id: number, state: ScreenState) => setStates((all) => ({ ...all, [id]: state })), []);
+  const { list, shown, fontSize, reader } = useObservable(shells);
+  useEffect(() => ensureShells(profile), [profile]);
+  const current = list.find(({ id }) => id === shown)?.state;
 
   return (
     <>
       <PlaceHeader title="Terminal">
         <span className="truncate text-sm text-faint max-sm:hidden">{current?.phase === 'open' ? current.text : ''}</span>
       </PlaceHeader>
-      <div className="flex items-center gap-1 overflow-x-auto border-b border-line bg-surface px-2 py-1">
+      <div className="flex shrink-0 items-center gap-1 overflow-x-auto border-b border-line bg-surface px-2 py-1">
         <div role="tablist" aria-label="Shells" className="flex gap-1">
-          {tabs.map(({ id }, n) => (
+          {list.map(({ id, state }, n) => (
             <span key={id} className={`flex items-center rounded-lg ${id === shown ? 'bg-sunken' : ''}`}>
               <button
                 type="button"
@@ -56,72 +46,74 @@ export function TerminalPlace() {
                 id={`shell-tab-${id}`}
                 aria-selected={id === shown}
                 aria-controls={`shell-${id}`}
-                onClick={() => setShown(id)}
+                onClick={() => showShell(id)}
                 className="h-8 px-3 text-sm whitespace-nowrap text-soft aria-selected:font-medium aria-selected:text-ink"
               >
-                {nameOf(states[id], n)}
+                {nameOf(state, n)}
               </button>
             </span>
           ))}
         </div>
-        <IconButton label="Another shell" disabled={tabs.length >= TABS_MAX} onClick={open}>
+        <IconButton label="Another shell" disabled={list.length >= TABS_MAX} onClick={() => openShell(profile)}>
           <Plus size={16} />
         </IconButton>
         <span className="min-w-2 flex-1" />
         <PasteButton />
+        <IconButton
+          label="Say the lines to a screen reader"
+          aria-pressed={reader}
+          className="max-sm:hidden aria-pressed:bg-tint aria-pressed:text-accent"
+          onClick={() => setReader(!reader)}
+        >
+          <Accessibility size={16} />
+        </IconButton>
         <IconButton label="Smaller letters" disabled={fontSize <= SIZES.least} onClick={() => setFontSize(fontSize - 1)}>
           <AArrowDown size={17} />
         </IconButton>
         <IconButton label="Larger letters" disabled={fontSize >= SIZES.most} onClick={() => setFontSize(fontSize + 1)}>
           <AArrowUp size={17} />
         </IconButton>
-        <IconButton label="Close this shell" onClick={() => close(shown)}>
+        <IconButton label="Close this shell" onClick={() => closeShell(shown, profile)}>
           <X size={16} />
         </IconButton>
       </div>
       <main className="relative min-h-0 flex-1 bg-surface p-2 md:p-4">
-        {tabs.map((tab) => (
+        {list.map((shell) => (
           <Shell
-            key={`${tab.id} ${tab.attempt}`}
-            tab={tab}
-            shown={tab.id === shown}
-            state={states[tab.id]}
-            profile={profile}
+            key={shell.id}
+            shell={shell}
+            shown={shell.id === shown}
             fontSize={fontSize}
-            onState={keep}
-            onAgain={() => setTabs(tabs.map((one) => (one.id === tab.id ? { ...one, attempt: one.attempt + 1 } : one)))}
+            onAgain={() => reopenShell(shell.id, profile)}
           />
         ))}
       </main>
+      <KeyBar id={shown} />
     </>
   );
 }
 
 interface ShellProps {
-  tab: Tab;
+  shell: ShellState;
   shown: boolean;
-  state: ScreenState | undefined;
-  profile: string | undefined;
   fontSize: number;
-  onState: (id: number, state: ScreenState) => void;
   onAgain: () => void;
 }
 
-function Shell({ tab: { id }, shown, state, profile, fontSize, onState, onAgain }: ShellProps) {
+function Shell({ shell, shown, fontSize, onAgain }: ShellProps) {
   const look = useObservable(theme);
-  const told = useCallback((next: ScreenState) => onState(id, next), [id, onState]);
-  useEffect(() => onState(id, { phase: 'opening', text: '' }), [id, onState]);
+  const { id, state } = shell;
   return (
     <div role="tabpanel" id={`shell-${id}`} aria-labelledby={`shell-tab-${id}`} hidden={!shown} className="h-full">
-      <Screen look={look} profile={profile} fontSize={fontSize} shown={shown} onState={told} />
-      {(state?.phase === 'ended' || state?.phase === 'lost') && (
+      <Screen shell={shell} look={look} fontSize={fontSize} shown={shown} />
+      {(state.phase === 'ended' || state.phase === 'lost') && (
         <div
           role="status"
           className="absolute inset-x-4 bottom-4 flex flex-wrap items-center justify-between gap-3 rounded-xl border border-line bg-paper px-4 py-3 text-sm shadow-raised"
         >
           <span className={state.phase === 'lost' ? 'animate-breathe' : ''}>{state.text}</span>
           {state.phase === 'ended' && (
-            <Button weight="strong" onClick={onAgain}>
+            <Button weight="strong" autoFocus={shown} onClick={onAgain}>
               Open another
             </Button>
           )}
@@ -151,22 +143,7 @@ function PasteButton() {
   );
 }
 
-function nameOf(state: ScreenState | undefined, n: number): string {
-  const shell = state?.phase === 'open' ? state.text.split('/').at(-1) : undefined;
+function nameOf(state: ScreenState, n: number): string {
+  const shell = state.phase === 'open' ? state.text.split('/').at(-1) : undefined;
   return `${n + 1} ${shell ?? 'shell'}`;
-}
-
-/** Remembered by this browser. */
-function useFontSize(): [number, (size: number) => void] {
-  const [size, setSize] = useState(() => {
-    const stored = Number(localStorage.getItem(STORED));
-    return stored >= SIZES.least && stored <= SIZES.most ? stored : SIZES.usual;
-  });
-  return [
-    size,
-    (next) => {
-      localStorage.setItem(STORED, String(next));
-      setSize(next);
-    },
-  ];
 }

@@ -36,7 +36,7 @@ export function DataTable<T>({ label, rows, keyOf, columns }: DataTableProps<T>)
               {columns.map(({ name, cell, figures, quiet }) => (
                 <td
                   key={name}
-                  className={`min-w-0 align-top max-md:flex max-md:gap-3 md:px-4 md:py-3 ${figures ? 'tabular-nums md:text-right' : ''}`}
+                  className={`min-w-0 align-baseline max-md:flex max-md:gap-3 md:px-4 md:py-3 ${figures ? 'tabular-nums md:text-right' : ''}`}
                 >
                   {!quiet && (
                     <span aria-hidden="true" className="w-28 shrink-0 text-soft md:hidden">
