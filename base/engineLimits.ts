@@ -144,6 +144,12 @@ export const engineLimits = {
     fileMaxBytes: 20 * MiB,
     promptMaxBytes: 40 * MiB,
     perPromptMax: 20,
+    /** Handed out at once: as base64 a small part of a frame, so that a large file holds up nobody else on the socket. */
+    partBytes: 1 * MiB,
+    /** Named in one answer: far below what a frame holds. */
+    listMax: 1_000,
+    /** Shown by a browser: what was lost or replaced is asked for again after this. A copy is named by its content and never changes. */
+    browserKeepS: 31_536_000,
     /** A file that no message names stays this long: its prompt may be on the way into the store. */
     orphanMs: 3_600_000,
   },

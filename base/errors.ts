@@ -41,6 +41,7 @@ export const errorTable = {
   UNKNOWN_SESSION: { rpc: 4001, retry: false, means: 'No session has that id.' },
   MISSING_SESSION: { rpc: 4006, retry: false, means: 'The call needs a session_id and has none.' },
   BUSY: { rpc: 4009, retry: true, means: 'The session is busy and its queue is full.' },
+  ATTACHMENT_GONE: { rpc: 4010, retry: false, means: 'A message names that file, but its copy is no longer on the disk.' },
   // slots
   UNKNOWN_SLOT: { rpc: 4101, retry: false, means: 'No slot has that name.' },
   SLOT_PARKED: { rpc: 4102, retry: false, means: 'The slot is parked after permanent failures; its reason says what to fix.' },

@@ -14,8 +14,8 @@ export const print = (text: string): void => writeAll(1, `${text}\n`);
 export const note = (text: string): void => writeAll(2, `${text}\n`);
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, out.isTTY ? 2 : 0));
 
-/** Text on stdout that moves the cursor itself. */
-export const writeOut = (text: string): void => writeAll(1, text);
+/** Text on stdout that moves the cursor itself, or bytes for another program. */
+export const writeOut = (text: string | Uint8Array): void => writeAll(1, text);
 /** Text on stderr that moves the cursor itself. */
 export const draw = (text: string): void => writeAll(2, text);
 
@@ -28,9 +28,6 @@ const terminalAt = (fd: number): { readonly isTTY: boolean } => ({
 });
 export const out = terminalAt(1);
 export const err = terminalAt(2);
-
-/** Bytes on stdout as they are: the content of a file. */
-export const writeBytes = (bytes: Uint8Array): void => writeAll(1, bytes);
 
 /** Whole text, at once. A reader that went away (`agent logs | head`) ends the command quietly. */
 function writeAll(fd: number, content: string | Uint8Array): void {

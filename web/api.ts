@@ -54,14 +54,29 @@ export interface Call<K extends RouteKey> {
 export async function request<K extends RouteKey>(key: K, { params, query, body, signal }: Call<K> = {}): Promise<AnswerOf<RouteOf<K>>> {
   const [method, path] = key.split(' ') as [string, string];
   const address = addressOf(path, params ?? {}, (query ?? {}) as QueryValues);
-  let answer = await send(address, { method, body, signal });
-  if (answer.status === 401 && !signedIn && (await renewToken())) answer = await send(address, { method, body, signal });
-  const type = answer.headers.get('Content-Type') ?? '';
-  const said: unknown = type.includes('json') ? await answer.json() : {};
-  const { login_url: loginUrl } = (said ?? {}) as ProblemBody;
-  if (answer.status === 401 && loginUrl !== undefined) return goToLogin(loginUrl);
-  if (!answer.ok) throw new ApiError(answer.status, said as ProblemBody);
-  return said as AnswerOf<RouteOf<K>>;
+  const answer = await answered(address, { method, body, signal, cache: 'no-store' });
+  return (await saidBy(answer)) as AnswerOf<RouteOf<K>>;
+}
+
+/** The bytes of a route that does not answer JSON, from the browser's own store when it may keep them. Errors: as of `request`. */
+export async function requestBytes<K extends RouteKey>(key: K, { params, query, signal }: Omit<Call<K>, 'body'> = {}): Promise<Blob> {
+  const [method, path] = key.split(' ') as [string, string];
+  const address = addressOf(path, params ?? {}, (query ?? {}) as QueryValues);
+  return (await answered(address, { method, signal, cache: 'default' })).blob();
+}
+
+/** An answer of success. */
+async function answered(address: string, sent: Sent): Promise<Response> {
+  let answer = await send(address, sent);
+  if (answer.status === 401 && !signedIn && (await renewToken())) answer = await send(address, sent);
+  if (answer.ok) return answer;
+  const said = ((await saidBy(answer)) ?? {}) as ProblemBody;
+  if (answer.status === 401 && said.login_url !== undefined) return goToLogin(said.login_url);
+  throw new ApiError(answer.status, said);
+}
+
+async function saidBy(answer: Response): Promise<unknown> {
+  return (answer.headers.get('Content-Type') ?? '').includes('json') ? answer.json() : {};
 }
 
 function addressOf(path: string, params: Record<string, string>, query: QueryValues): string {
@@ -71,14 +86,18 @@ function addressOf(path: string, params: Record<string, string>, query: QueryVal
   return search.size > 0 ? `${filled}?${search}` : filled;
 }
 
-function send(
-  address: string,
-  { method, body, signal }: { method: string; body: unknown; signal: AbortSignal | undefined },
-): Promise<Response> {
+interface Sent {
+  method: string;
+  body?: unknown;
+  signal: AbortSignal | undefined;
+  cache: RequestCache;
+}
+
+function send(address: string, { method, body, signal, cache }: Sent): Promise<Response> {
   const json = body !== undefined && !(body instanceof FormData);
   return fetch(address, {
     method,
-    cache: 'no-store',
+    cache,
     credentials: 'include',
     headers: { ...proof(), ...(json ? { 'Content-Type': 'application/json' } : {}) },
     ...(body === undefined ? {} : { body: json ? JSON.stringify(body) : body }),

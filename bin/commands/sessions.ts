@@ -10,6 +10,7 @@ import { openHome } from '../../state/home.ts';
 import { hasFlag, jsonOption, listOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { withWorker } from '../connect.ts';
 import { withProgress } from '../progress.ts';
+import { chosen, fileTable, filesOffline, filesOnline, writeFile, type FileSource } from '../sessions/attachments.ts';
 import { openOffline, type OfflineRow, type OfflineSessions } from '../sessions/offline.ts';
 import { recover } from '../sessions/recover.ts';
 import { documents, importFile, offlineDocuments, writeDocuments } from '../sessions/transfer.ts';
@@ -76,6 +77,21 @@ export const command: Command = {
         { line: 'agent sessions export > all.jsonl', does: 'all of them, one a line' },
       ],
       run: exportThem,
+    },
+    {
+      name: 'attachments',
+      summary: 'List the files sent in a conversation, or take one out',
+      arguments: [session],
+      options: [
+        { flags: '--get <name>', summary: 'the file of that name or id' },
+        { flags: '-o, --output <file>', summary: 'where to, instead of stdout; never over another file', complete: 'file' },
+        jsonOption,
+      ],
+      examples: [
+        { line: 'agent sessions attachments latest', does: 'name, type, size and id of each' },
+        { line: 'agent sessions attachments latest --get cat.png -o cat.png', does: 'the picture as it was sent' },
+      ],
+      run: attachments,
     },
     {
       name: 'import',
@@ -277,6 +293,29 @@ async function exportThem(input: Input): Promise<number> {
     else print(`${count} ${count === 1 ? 'session' : 'sessions'} written to ${file}`);
   }
   return 0;
+}
+
+async function attachments(input: Input): Promise<number> {
+  const wanted = textOption(input, 'get');
+  const output = textOption(input, 'output');
+  if (wanted === undefined && output !== undefined)
+    throw new AgentError('USAGE', '-o goes with --get', { fix: 'agent sessions attachments latest --get cat.png -o cat.png' });
+  const { dir } = openHome().profile(input.profile);
+  const look = async (source: FileSource): Promise<number> => {
+    if (wanted !== undefined) {
+      const { path, bytes } = await writeFile(source, chosen(source.files, wanted), output);
+      if (path !== null && input.json) printJson({ file: path, bytes });
+      else if (path !== null) print(`${bytes} bytes written to ${path}`);
+    } else if (input.json) printJson({ files: source.files });
+    else if (source.files.length === 0) note('agent: no files were sent in this conversation');
+    else print(fileTable(source.files));
+    return 0;
+  };
+  return read(
+    input,
+    async (link) => look(await filesOnline(link, input.args[0]!)),
+    (sessions) => look(filesOffline(sessions, input.args[0]!, dir)),
+  );
 }
 
 async function importThem(input: Input): Promise<number> {

@@ -5,7 +5,7 @@ import { visibleLines } from '../../base/visibleText.ts';
 import { openFile, readWhole } from '../../state/files/files.ts';
 import type { FilePlaces } from '../../state/files/places.ts';
 import type { Input } from '../command.ts';
-import { out, print, printJson, writeBytes, writeOut } from '../terminal.ts';
+import { out, print, printJson, writeOut } from '../terminal.ts';
 
 /** Errors: as openFile, and FILE_TOO_LARGE and FILE_FAILED (no text) on a terminal. */
 export async function show(places: FilePlaces, input: Input): Promise<number> {
@@ -22,7 +22,7 @@ export async function writeToStdout(places: FilePlaces, path: string): Promise<n
   let size = 0;
   for await (const chunk of file.handle.createReadStream({ autoClose: false, highWaterMark: 256 * 1_024 }) as AsyncIterable<Buffer>) {
     try {
-      writeBytes(chunk);
+      writeOut(chunk);
     } catch (thrown) {
       const full = errnoOf(thrown) === 'ENOSPC';
       throw new AgentError(full ? 'DISK_FULL' : 'FILE_FAILED', `stdout takes no more (${errnoOf(thrown) ?? 'error'})`, {

@@ -2,6 +2,7 @@
 import type { Method } from '../method.ts';
 import { sessionMethods } from './rpc.ts';
 import { analyticsMethods } from './rpcAnalytics.ts';
+import { attachmentMethods } from './rpcAttachments.ts';
 import { commandMethods } from './rpcCommands.ts';
 import { modelMethods } from './rpcModels.ts';
 import { requestMethods } from './rpcRequests.ts';
@@ -13,6 +14,7 @@ import { toolMethods } from './rpcTools.ts';
 export const rpcMethods: readonly Method[] = [
   ...sessionMethods,
   ...moreSessionMethods,
+  ...attachmentMethods,
   ...requestMethods,
   ...commandMethods,
   ...settingMethods,

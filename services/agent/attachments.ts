@@ -2,13 +2,15 @@
  * Files that go with a prompt: our own copies below the home, named by their content, private, kept until
  * the last session that names them is gone. The first bytes decide what a file is, never its name.
  */
-import { existsSync, mkdirSync, readdirSync, realpathSync, statSync, unlinkSync, utimesSync } from 'node:fs';
+import { constants, existsSync, mkdirSync, readdirSync, realpathSync, statSync, unlinkSync, utimesSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
+import { isoTime } from '../../base/time.ts';
 import type { AttachmentInput } from '../../ipc/contracts/rpc.ts';
+import type { SessionFile } from '../../ipc/contracts/rpcAttachments.ts';
 import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { WorkerContext } from '../worker.ts';
@@ -102,6 +104,96 @@ const tooLarge = (field: string, what: string, maxBytes: number): AgentError =>
     `${what}: over the limit of ${maxBytes / 2 ** 20} MiB`,
     'make it smaller, or name its path in the prompt so that tools read it',
   );
+
+// --- handing out ---
+
+interface FileRow extends Attachment {
+  message_id: number;
+  at: number;
+  total: number;
+}
+
+const FILES = `FROM messages, json_each(messages.attachments) AS file
+  WHERE messages.session_id = @session AND messages.attachments IS NOT NULL AND messages.active = 1`;
+const of = (field: string): string => `json_extract(file.value, '$.${field}') AS ${field}`;
+const COLUMNS = `${['kind', 'name', 'media_type', 'size', 'path'].map(of).join(', ')}, messages.id AS message_id, messages.timestamp AS at, count(*) OVER () AS total`;
+
+/** Files of what is shown of a session, the newest first. */
+export function filesOf(
+  store: Store,
+  sessionId: string,
+  { limit, offset }: { limit: number; offset: number },
+): { files: SessionFile[]; total: number } {
+  const rows = store.all<FileRow>(`SELECT ${COLUMNS} ${FILES} ORDER BY messages.id DESC, file.key LIMIT @limit OFFSET @offset`, {
+    session: sessionId,
+    limit,
+    offset,
+  });
+  const files = rows.map(({ total: _total, at, path, ...row }) => ({ ...row, id: basename(path), timestamp: isoTime(at) }));
+  return { files, total: rows[0]?.total ?? 0 };
+}
+
+export interface Part {
+  name: string;
+  kind: Attachment['kind'];
+  media_type: string;
+  /** Of the whole file. */
+  size: number;
+  data_base64: string;
+}
+
+/**
+ * A part of a copy that a message of the session names. `id` never becomes a path unless a record ends in it, and the
+ * folder is ours, wherever the home has moved to since. Errors: NOT_FOUND, ATTACHMENT_GONE.
+ */
+export async function readPart(
+  { paths, store }: { paths: WorkerContext['paths']; store: Store },
+  { sessionId, id, offset, length }: { sessionId: string; id: string; offset: number; length: number },
+): Promise<Part> {
+  const row = store.one<{ name: string; path: string; media_type: string }>(
+    `SELECT ${COLUMNS} ${FILES} AND json_extract(file.value, '$.path') LIKE '%/' || @id ORDER BY messages.id DESC LIMIT 1`,
+    { session: sessionId, id },
+  );
+  if (!row || basename(row.path) !== id)
+    throw new AgentError('NOT_FOUND', `no message of this session names ${id}`, { fix: '`agent sessions attachments` lists its files' });
+  try {
+    // A copy is a file of ours; a link in its place is somebody else's doing.
+    await using file = await open(join(folderOf(paths.dir), id), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const stats = await file.stat();
+    if (!stats.isFile()) throw gone(row.name);
+    const head = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    const wanted = Math.max(0, Math.min(length, stats.size - offset));
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(wanted), 0, wanted, offset);
+    const mediaType = typeOf(head.buffer.subarray(0, head.bytesRead), row.media_type);
+    return {
+      name: row.name,
+      kind: mediaType.startsWith('image/') ? 'image' : 'file',
+      media_type: mediaType,
+      size: stats.size,
+      data_base64: buffer.toString('base64', 0, bytesRead),
+    };
+  } catch (thrown) {
+    if (thrown instanceof AgentError || !GONE.has(errnoOf(thrown) ?? '')) throw thrown;
+    throw gone(row.name);
+  }
+}
+
+/** Longer than the longest mark that a kind begins with. */
+const HEAD_BYTES = 16;
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR', 'ENXIO']);
+
+const gone = (name: string): AgentError =>
+  new AgentError('ATTACHMENT_GONE', `the copy of ${name} is no longer on the disk`, {
+    fix: 'attach the file again',
+  });
+
+/** A record may come from another machine: only what the bytes say makes a picture of a file. */
+function typeOf(head: Buffer, recorded: string): string {
+  const kind = kinds.find(({ mediaType, matches }) => mediaType !== 'text/plain' && matches(head));
+  return kind?.mediaType ?? (recorded === 'text/plain' ? recorded : 'application/octet-stream');
+}
+
+// --- housekeeping ---
 
 /** Removes copies that no message names any more; how many. */
 export function forgetAttachments({ paths }: WorkerContext, store: Store): number {

@@ -2,6 +2,7 @@
 import type { Handler } from '../../ipc/link.ts';
 import type { HostParts } from './commandHost.ts';
 import { analyticsHandlers } from './methods/analytics.ts';
+import { attachmentHandlers } from './methods/attachments.ts';
 import { commandMethods } from './methods/commands.ts';
 import { manySessionMethods } from './methods/manySessions.ts';
 import { contextMethods } from './methods/context.ts';
@@ -19,6 +20,7 @@ export function rpcHandlers(parts: HostParts): Handler[] {
     ...sessionMethods(parts),
     ...manySessionMethods(parts),
     ...promptMethods(parts),
+    ...attachmentHandlers(parts),
     ...settingMethods(parts),
     ...modelHandlers(parts),
     ...signInHandlers(parts),

@@ -72,7 +72,8 @@ function policyOf(nonce: string): string {
     // No string becomes HTML except through the sanitizer of the chat.
     "require-trusted-types-for 'script'",
     'trusted-types dompurify',
-    "img-src 'self' data:",
+    // `blob:` is what this page made itself: pictures of a conversation, fetched with the proof of who asks.
+    "img-src 'self' data: blob:",
     "font-src 'self'",
     "connect-src 'self'",
     "manifest-src 'self'",

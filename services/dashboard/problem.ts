@@ -33,6 +33,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   FILE_EXISTS: 409,
   FILE_TOO_LARGE: 413,
   FILE_FAILED: 409,
+  ATTACHMENT_GONE: 410,
   BAD_TOKEN: 503,
   NOT_FOUND: 404,
   UNKNOWN_SLOT: 404,

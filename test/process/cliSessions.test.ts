@@ -1,5 +1,6 @@
 /** `agent sessions …` as a user types it, with the service up and with it down. */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { cliService } from '../harness/cliService.ts';
@@ -59,4 +60,44 @@ t.test('conversations are listed, shown, found, renamed, archived, exported, imp
     messages: [{ content: 'the nightingale sings' }, {}],
   });
   t.match(await agent('sessions', 'rename', 'Birds', 'x'), { code: 3, stderr: /agent up/ });
+});
+
+t.test('files sent in a conversation are listed and taken out again, with the service up and down', async (t) => {
+  await using service = cliService();
+  const { agent, home } = service;
+  t.match(await agent('up', '--demo'), { code: 0 });
+  const outside = mkdtempSync(join(tmpdir(), 'agent-files-'));
+  t.teardown(() => rmSync(outside, { recursive: true, force: true }));
+  const picture = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(1_500_000, 7)]);
+  const source = join(outside, 'cat.png');
+  writeFileSync(source, picture);
+  t.match(await agent('chat', '-q', 'say: 1 word', '--image', source), { code: 0 });
+
+  const listed = await agent('sessions', 'attachments', 'latest', '--json');
+  const { files } = JSON.parse(listed.stdout) as { files: { id: string; name: string; size: number }[] };
+  t.match(files, [{ name: 'cat.png', media_type: 'image/png', size: picture.length, id: /^[0-9a-f]{64}\.png$/ }]);
+  t.match(await agent('sessions', 'attachments', 'latest'), { code: 0, stdout: /cat\.png +image\/png +1500008 / });
+  const copy = join(outside, 'copy.png');
+  t.match(await agent('sessions', 'attachments', 'latest', '--get', 'cat.png', '-o', copy), {
+    code: 0,
+    stdout: /1500008 bytes written to/,
+  });
+  t.ok(readFileSync(copy).equals(picture));
+  t.equal(statSync(copy).mode & 0o777, 0o600);
+  t.match(await agent('sessions', 'attachments', 'latest', '--get', 'cat.png', '-o', outside), {
+    code: 2,
+    stderr: /cat\.png is there already/,
+  });
+  t.match(await agent('sessions', 'attachments', 'latest', '--get', 'dog.png'), { code: 1, stderr: /no .* file "dog\.png"/ });
+  t.match(await agent('sessions', 'attachments', 'latest', '-o', copy), { code: 2, stderr: /--get/ });
+
+  t.match(await agent('down'), { code: 0 });
+  const offline = join(outside, 'offline.png');
+  t.match(await agent('sessions', 'attachments', 'latest', '--get', files[0]!.id, '-o', offline), { code: 0, stderr: /service is down/ });
+  t.ok(readFileSync(offline).equals(picture));
+  rmSync(join(home.root, 'attachments', files[0]!.id));
+  t.match(await agent('sessions', 'attachments', 'latest', '--get', 'cat.png', '-o', join(outside, 'gone.png')), {
+    code: 1,
+    stderr: /no longer on the disk/,
+  });
 });

@@ -1,6 +1,7 @@
 /** One chat: its messages, what is under way, and the composer. */
 import { useRouterState } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from 'react';
+import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import { useConnection, useConnectionState, useSession } from '../app/context.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import { failureOf, type Failed } from '../callError.ts';
@@ -18,6 +19,7 @@ import { ModelNotice } from './modelNotice.tsx';
 import { ModelPicker } from './modelPicker.tsx';
 import { PlanPanel } from './planPanel.tsx';
 import { QueuePanel } from './queuePanel.tsx';
+import { PictureDialog } from './sentFiles.tsx';
 import { useSessionActions } from './sessionActions.ts';
 import type { Transcript } from './transcript.ts';
 
@@ -30,7 +32,8 @@ export function Conversation({ id }: { id: string }) {
   const { transcript, failure } = state;
   const rows = useMemo(() => rowsOf(state, phase === 'ready'), [state, phase]);
   const working = rows.at(-1)?.kind === 'work';
-  const actions = useRowActions(link, composer);
+  const [picture, setPicture] = useState<Attachment | null>(null);
+  const actions = useRowActions(link, composer, setPicture);
   const submit = useSubmit(link, () => setSent((count) => count + 1));
   const older = useCallback(() => void link.loadOlder(), [link]);
   useEscape(working, () => void link.interrupt());
@@ -76,6 +79,7 @@ export function Conversation({ id }: { id: string }) {
           {info && <ModelNotice scripted={info.scripted} warning={info.credential_warning} />}
         </Composer>
       </main>
+      <PictureDialog sessionId={id} file={picture} onClose={() => setPicture(null)} />
     </>
   );
 }
@@ -111,11 +115,13 @@ function lastPromptOf(transcript: Transcript | null): string | null {
 }
 
 /** The same object for the life of the link, as all it is made of: rows are drawn again for their own sake alone. */
-function useRowActions(link: SessionLink, composer: RefObject<ComposerHandle | null>): RowActions {
+function useRowActions(link: SessionLink, composer: RefObject<ComposerHandle | null>, openPicture: (file: Attachment) => void): RowActions {
   const { branch } = useSessionActions();
   const run = useCommand(link);
   return useMemo(
     () => ({
+      sessionId: link.id,
+      openPicture,
       resend: (text) => link.submit({ text }),
       settle: (key, what) => link.settle(key, what),
       answer: (request, result) => link.answer(request, result),
@@ -125,7 +131,7 @@ function useRowActions(link: SessionLink, composer: RefObject<ComposerHandle | n
       dispatch: (line) => void run(line),
       dropEcho: (key) => link.dropEcho(key),
     }),
-    [link, composer, branch, run],
+    [link, composer, openPicture, branch, run],
   );
 }
 

@@ -2,7 +2,7 @@
 import type { ExportedSession } from '../../ipc/contracts/rpcSessions.ts';
 import type { Message } from '../../ipc/contracts/rpcRecords.ts';
 
-export function saveFile(name: string, content: string, type: string): void {
+export function saveFile(name: string, content: string | Blob, type: string): void {
   const address = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement('a');
   link.href = address;

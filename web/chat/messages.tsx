@@ -8,16 +8,19 @@ import { Command, Notice } from '../ui/notice.tsx';
 import { AsideCard, EchoCard, SummaryCard } from './asides.tsx';
 import { Markdown } from './markdown.tsx';
 import type { Row, Work } from './messageRows.ts';
-import { Bubble, OutgoingPrompt, shownFiles } from './prompts.tsx';
+import { Bubble, OutgoingPrompt } from './prompts.tsx';
 import { useRemembered } from './remembered.ts';
 import { RequestCard } from './requestCard.tsx';
+import { SentFiles } from './sentFiles.tsx';
 import { ToolCard } from './toolCard.tsx';
 import type { AgentItem, Failure, Item } from './transcript.ts';
 import { WorkLine } from './workLine.tsx';
+import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import type { OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
 
 /** What a row can ask for. The same object over the life of a conversation. */
 export interface RowActions {
+  sessionId: string;
   resend(text: string): void;
   settle(key: string, what: 'retry' | 'discard'): void;
   answer(request: OpenRequest, result: Record<string, unknown>): Promise<string | null>;
@@ -27,6 +30,7 @@ export interface RowActions {
   editLast(): void;
   dispatch(line: string): void;
   dropEcho(key: string): void;
+  openPicture(file: Attachment): void;
 }
 
 /** A row is replaced when it changes, so it is drawn again only then. */
@@ -100,7 +104,11 @@ function ItemView({ item, prompt, after, actions, busy }: ItemProps) {
             )}
             <CopyButton text={item.text} label="Copy the message" />
           </Tools>
-          <Bubble text={item.text} files={shownFiles(item.attachments) ?? []} />
+          <Bubble text={item.text}>
+            {item.attachments.length > 0 && (
+              <SentFiles sessionId={actions.sessionId} files={item.attachments} onOpen={actions.openPicture} />
+            )}
+          </Bubble>
         </div>
       );
     case 'notice':

@@ -1,8 +1,7 @@
 /** Prompts: those in the conversation, those on their way, and those that were not taken. */
-import { FileText, Image as ImageIcon, RotateCcw } from 'lucide-react';
-import { useEffect, useState } from 'react';
-import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
-import { fileSize, sentence } from '../app/format.ts';
+import { FileText, RotateCcw } from 'lucide-react';
+import { useEffect, useState, type ReactNode } from 'react';
+import { sentence } from '../app/format.ts';
 import type { Outgoing } from '../sessionState.ts';
 import { Button } from '../ui/button.tsx';
 import { Notice } from '../ui/notice.tsx';
@@ -13,33 +12,35 @@ const LATE_MS = 4_000;
 interface BubbleProps {
   text: string;
   faded?: boolean;
-  files?: readonly { name: string; detail: string; isImage: boolean }[];
+  /** What goes with the text, above it. */
+  children?: ReactNode;
 }
 
-export function Bubble({ text, faded = false, files = [] }: BubbleProps) {
+export function Bubble({ text, faded = false, children }: BubbleProps) {
   return (
     <div
       className={`grid w-fit max-w-[85%] min-w-0 grid-cols-[minmax(0,auto)] gap-2 rounded-2xl rounded-br-md bg-sunken px-4 py-2.5 transition-opacity ${faded ? 'opacity-75' : ''}`}
       data-role="user"
     >
-      {files.length > 0 && (
-        <ul aria-label="Attached files" className="flex flex-wrap gap-1.5">
-          {files.map(({ name, detail, isImage }, index) => (
-            <li key={index} className="flex max-w-full items-center gap-2 rounded-lg bg-surface px-2.5 py-1 text-sm">
-              {isImage ? <ImageIcon size={14} className="shrink-0 text-soft" /> : <FileText size={14} className="shrink-0 text-soft" />}
-              <span className="truncate">{name}</span>
-              {detail && <span className="shrink-0 text-xs text-faint">{detail}</span>}
-            </li>
-          ))}
-        </ul>
-      )}
+      {children}
       <p className="wrap-anywhere whitespace-pre-wrap">{text}</p>
     </div>
   );
 }
 
-export const shownFiles = (attachments: readonly Attachment[]): BubbleProps['files'] =>
-  attachments.map(({ name, size, kind }) => ({ name, detail: fileSize(size), isImage: kind === 'image' }));
+/** Files on their way: the service has not said yet what they are. */
+function FileNames({ names }: { names: readonly string[] }) {
+  return (
+    <ul aria-label="Attached files" className="flex flex-wrap gap-1.5">
+      {names.map((name, index) => (
+        <li key={index} className="flex max-w-full items-center gap-2 rounded-lg bg-surface px-2.5 py-1 text-sm">
+          <FileText size={14} className="shrink-0 text-soft" />
+          <span className="truncate">{name}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 interface OutgoingProps {
   prompt: Outgoing;
@@ -51,7 +52,11 @@ interface OutgoingProps {
 export function OutgoingPrompt({ prompt, onRetry, onDiscard }: OutgoingProps) {
   const { text, files, failure, messageId, sentAt } = prompt;
   const late = useLate(sentAt, messageId === null && failure === null);
-  const bubble = <Bubble text={text} faded files={files.map((name) => ({ name, detail: '', isImage: false }))} />;
+  const bubble = (
+    <Bubble text={text} faded>
+      {files.length > 0 && <FileNames names={files} />}
+    </Bubble>
+  );
   if (failure) {
     return (
       <div className="grid gap-2" data-outgoing="failed">

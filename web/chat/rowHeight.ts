@@ -30,7 +30,7 @@ const heights = new WeakMap<Item, number>();
 function itemHeight(item: Item): number {
   switch (item.kind) {
     case 'user':
-      return 20 + LINE_PX * linesOf(item.text, BUBBLE_CHARS) + (item.attachments.length > 0 ? 40 : 0);
+      return 20 + LINE_PX * linesOf(item.text, BUBBLE_CHARS) + filesHeight(item.attachments);
     case 'agent':
       return answerHeight(item);
     case 'notice':
@@ -41,6 +41,15 @@ function itemHeight(item: Item): number {
       return 64 + LINE_PX * linesOf(item.text, LINE_CHARS);
   }
 }
+
+/** Pictures stand side by side in frames of 128 px, other files as lines. */
+function filesHeight(files: Extract<Item, { kind: 'user' }>['attachments']): number {
+  const pictures = files.filter(({ kind }) => kind === 'image').length;
+  return 136 * Math.ceil(pictures / PICTURES_BESIDE) + 48 * Math.ceil((files.length - pictures) / FILES_BESIDE);
+}
+
+const PICTURES_BESIDE = 4;
+const FILES_BESIDE = 2;
 
 function answerHeight({ text, reasoning, tools, end }: AgentItem): number {
   const said = text === '' ? 0 : markdownHeight(text) + (end ? FOOTER_PX : 12);

@@ -23,7 +23,7 @@ export function Notice({ tone, title, children, actions }: { tone: Tone; title?:
       role={tone === 'bad' ? 'alert' : 'status'}
       className={`flex flex-wrap items-start gap-x-4 gap-y-2 rounded-xl px-4 py-3 text-sm ${boxes[tone]}`}
     >
-      <div className="min-w-0 flex-1 basis-64">
+      <div className="min-w-0 flex-1 basis-64 wrap-anywhere">
         {title && <p className="font-semibold">{title}</p>}
         {children}
       </div>

@@ -2,6 +2,7 @@
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { AttachmentId, sessionAttachments } from '../rpcAttachments.ts';
 import { Message, SessionRow } from '../rpcRecords.ts';
 import { ExportedSession, SearchHit, sessionStats } from '../rpcSessions.ts';
 
@@ -183,4 +184,24 @@ export const exportSession = httpRoute('GET /api/sessions/:id/export', {
   params: Id,
   result: ExportedSession,
   errors: ['UNKNOWN_SESSION'],
+});
+
+export const listAttachments = httpRoute('GET /api/sessions/:id/attachments', {
+  tag: 'Sessions',
+  summary: 'Files that went with the messages of a session, the newest first.',
+  profile: true,
+  params: Id,
+  query: z.looseObject({ limit: Count(limits.attachments.listMax).default(100), offset: Offset }),
+  result: sessionAttachments.result,
+  errors: ['UNKNOWN_SESSION'],
+});
+
+/** A picture (PNG, JPEG, GIF, WebP by its own bytes) may be shown; everything else is a file to save, whatever its name says. */
+export const readAttachment = httpRoute('GET /api/sessions/:id/attachments/:attachment', {
+  tag: 'Sessions',
+  summary: 'The bytes of one of them. Named by its content, so it never changes: browsers keep it. 410 when its copy was lost.',
+  profile: true,
+  params: Id.extend({ attachment: AttachmentId }),
+  type: 'application/octet-stream',
+  errors: ['UNKNOWN_SESSION', 'NOT_FOUND', 'ATTACHMENT_GONE'],
 });

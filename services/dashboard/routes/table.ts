@@ -2,6 +2,7 @@
 import type { Dashboard } from '../http.ts';
 import type { HttpHandler } from '../route.ts';
 import { analyticsRoutes } from './analytics.ts';
+import { attachmentRoutes } from './attachments.ts';
 import { authRoutes } from './auth.ts';
 import { cronRoutes } from './cron.ts';
 import { logRoutes } from './logs.ts';
@@ -32,6 +33,7 @@ export function allRoutes(dashboard: Dashboard): HttpHandler[] {
     ...logRoutes(),
     ...serviceRoutes(dashboard),
     ...sessionRoutes(dashboard),
+    ...attachmentRoutes(dashboard),
     ...platformRoutes(dashboard),
     ...profileRoutes(dashboard),
     ...skillRoutes(dashboard),
