@@ -1,5 +1,6 @@
 /** The table of HTTP contracts and the handlers of the dashboard name the same routes. */
 import t from 'tap';
+import type { z } from 'zod';
 import { httpRoutes } from '../../ipc/contracts/http/table.ts';
 import type { Dashboard } from '../../services/dashboard/http.ts';
 import { allRoutes } from '../../services/dashboard/routes/table.ts';
@@ -20,8 +21,8 @@ t.test('every contract has a handler, and every handler a contract', (t) => {
 t.test('a path names each of its parameters once, and its schema knows them', (t) => {
   for (const { key, path, params } of httpRoutes) {
     const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
-    const given = Object.fromEntries(names.map((name) => [name, 'x']));
-    t.same(Object.keys(params?.safeParse(given).data ?? {}).toSorted(), names.toSorted(), key);
+    const known = params ? Object.keys((params as z.ZodObject).shape) : [];
+    t.same(known.toSorted(), names.toSorted(), key);
   }
   t.end();
 });
