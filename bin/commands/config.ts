@@ -5,6 +5,7 @@ import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
 import { getConfigValue, parseKeyPath, parseValue, setConfigValue } from '../../state/config/edit.ts';
 import { classOf, whenInForce, type ChangeClass } from '../../state/config/classes.ts';
+import type { ConfigField } from '../../state/config/fields.ts';
 import { parseConfigText, readText } from '../../state/config/load.ts';
 import { configVersions, newerForm } from '../../state/config/schema.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
@@ -56,6 +57,17 @@ export const command: Command = {
       options: [jsonOption],
       examples: [{ line: 'agent config unset platforms.irc', does: 'with everything below it' }],
       run: unset,
+    },
+    {
+      name: 'explain',
+      summary: 'Say what a key does, its default and when a change counts',
+      arguments: [{ ...key, summary: 'a key or a part of one (default: all keys)', optional: true }],
+      options: [jsonOption],
+      examples: [
+        { line: 'agent config explain dashboard', does: 'every key of that section' },
+        { line: 'agent config explain display.busy_input_mode', does: 'with its choices' },
+      ],
+      run: explain,
     },
     {
       name: 'path',
@@ -133,6 +145,32 @@ async function unset(input: Input): Promise<number> {
     note(whenInForce(change));
   }
   return exitCodes.ok;
+}
+
+/** The words of the page's form. */
+async function explain(input: Input): Promise<number> {
+  const dotted = input.args[0];
+  const { configForm } = await import('../../state/config/fields.ts');
+  const all = Object.entries(configForm().fields);
+  const found = dotted === undefined ? all : all.filter(([name]) => name === dotted || name.startsWith(`${dotted}.`));
+  if (found.length === 0) {
+    requireKnownKey(parseKeyPath(dotted!), dotted!);
+    throw new AgentError('NOT_FOUND', `nothing is written about ${dotted}`, { fix: 'see all keys: agent config explain' });
+  }
+  if (input.json) printJson(Object.fromEntries(found));
+  else print(found.map(fieldText).join('\n\n'));
+  return exitCodes.ok;
+}
+
+function fieldText([name, { type, description, default: standard, options, min, max }]: [string, ConfigField]): string {
+  const paint = painter(out);
+  const bounds = [...(min === null ? [] : [`from ${min}`]), ...(max === null ? [] : [`to ${max}`])].join(' ');
+  const facts = [
+    options ? options.join(', ') : [type, bounds].filter(Boolean).join(' '),
+    ...(standard === null ? [] : [`default ${JSON.stringify(standard)}`]),
+    whenInForce(classOf(parseKeyPath(name))),
+  ];
+  return [paint('bold', name), `  ${description}`, paint('dim', `  ${facts.join('; ')}`)].join('\n');
 }
 
 function path(input: Input): Promise<number> {

@@ -7,6 +7,7 @@ import {
   configGet,
   modelOptions,
   reasoningLevels,
+  setupRuntimeCheck,
   type ModelRow,
   type ProviderRow,
   type ReasoningLevel,
@@ -14,7 +15,7 @@ import {
 import type { Link } from '../../ipc/link.ts';
 import { hasFlag, jsonOption, textOption, type Command, type Input, type Option } from '../command.ts';
 import { withProgress } from '../progress.ts';
-import { note, out, print, printJson, table } from '../terminal.ts';
+import { note, out, print, printJson, printProblem, table } from '../terminal.ts';
 import { withAgent } from '../withAgent.ts';
 
 const forOption: Option = { flags: '--for <task>', summary: 'a side task instead of the main model', choices: sideTasks };
@@ -50,6 +51,15 @@ export const command: Command = {
       run: (input) => withAgent(input, (link) => list(link, input)),
     },
     {
+      name: 'test',
+      summary: 'Try whether a provider answers',
+      details: 'Asks it for its list of models: nothing is spent. Without a name it tries the provider in use.',
+      arguments: [{ name: 'provider', summary: 'openai, anthropic, ollama, …, or one of config.yaml', optional: true }],
+      options: [jsonOption],
+      examples: [{ line: 'agent model test openai', does: 'exit code 0 when its key is good' }],
+      run: (input) => withAgent(input, (link) => test(link, input)),
+    },
+    {
       name: 'set',
       summary: 'Choose a model for good',
       arguments: [{ name: 'model', summary: '[provider:]model, an alias, or default' }],
@@ -65,6 +75,28 @@ export const command: Command = {
 };
 
 const interactive = ({ json }: Input): boolean => !json && process.stdin.isTTY === true && process.stdout.isTTY === true;
+
+// --- test ---
+
+/** Exit code 1 when it cannot be used. */
+async function test(link: Link, input: Input): Promise<number> {
+  const [provider] = input.args;
+  const done = await withProgress(`asking ${provider ?? 'the provider'}`, () =>
+    link.call(setupRuntimeCheck, { ...(provider === undefined ? {} : { provider }), probe: true }),
+  );
+  if (input.json) printJson(done);
+  else if (done.ok) print(`${done.provider} answers${done.model ? ` (${done.model})` : ''}`);
+  else
+    printProblem(
+      {
+        code: 'NO_PROVIDER',
+        message: done.error ?? `${provider} cannot be used`,
+        fix: 'agent model list --all says what each provider needs',
+      },
+      false,
+    );
+  return done.ok ? exitCodes.ok : exitCodes.failed;
+}
 
 // --- show ---
 

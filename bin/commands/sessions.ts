@@ -15,6 +15,7 @@ import { openOffline, type OfflineRow, type OfflineSessions } from '../sessions/
 import { recover } from '../sessions/recover.ts';
 import { documents, importFile, offlineDocuments, writeDocuments } from '../sessions/transfer.ts';
 import { slotOf } from '../slots.ts';
+import { transcriptCommands } from '../sessions/transcript.ts';
 import { bytesForPeople, note, out, print, printJson, table } from '../terminal.ts';
 
 const session: Argument = { name: 'session', summary: 'id, its unique beginning, exact title, or latest', complete: 'session' };
@@ -110,6 +111,7 @@ export const command: Command = {
       examples: [{ line: 'agent sessions rename latest "Trip to Lisbon"', does: 'found by that title from then on' }],
       run: rename,
     },
+    ...transcriptCommands(session),
     {
       name: 'archive',
       summary: 'Put a conversation out of the list',

@@ -132,3 +132,14 @@ t.test('two commands that change the file at the same time both take effect', as
     display: { interface: 'cli' },
   });
 });
+
+t.test('a key is explained in the words of the page, and all keys with their choices and defaults', async (t) => {
+  using home = testHome();
+  t.match(await cli(['config', 'explain', 'display.busy_input_mode'], { home }), {
+    code: 0,
+    stdout: /^display\.busy_input_mode\n.*\n {2}queue, interrupt, steer; default "queue"; in force at once\n$/,
+  });
+  const all = JSON.parse((await cli(['config', 'explain', '--json'], { home })).stdout) as Record<string, { description: string }>;
+  t.match(all['dashboard.files_root'], { type: 'text', applies: 'slot', slots: ['dashboard'] });
+  t.match(await cli(['config', 'explain', 'dashbord'], { home }), { code: 2, stderr: /did you mean dashboard\?/ });
+});

@@ -28,6 +28,20 @@ t.test('conversations are listed, shown, found, renamed, archived, exported, imp
   t.match(await agent('sessions', 'list', '--ids'), { stdout: `${oldest}\n` });
   t.match(await agent('sessions', 'list', '--archived'), { stdout: /Birds/ });
   t.match(await agent('sessions', 'archive', 'Birds', '--undo'), { code: 0 });
+
+  // What the menu of a chat does.
+  const branched = JSON.parse((await agent('sessions', 'branch', 'Birds', 'Owls', '--json')).stdout) as { session_id: string };
+  t.match(branched, { title: 'Owls', parent_session_id: newest, message_count: 2 });
+  t.match(await agent('sessions', 'branch', 'Owls', '--back', 'x'), { code: 2, stderr: /--back takes a whole number/ });
+  t.match(await agent('sessions', 'undo', 'Owls'), { code: 0, stdout: 'Taken back: the nightingale sings\n' });
+  t.match(await agent('sessions', 'undo', 'Owls', '--json'), { code: 1, stdout: /"removed":0/ });
+  t.match(await agent('sessions', 'show', 'Birds'), { stdout: /nightingale/ }, 'the old one is unchanged');
+  t.match(await agent('sessions', 'interrupt', 'Birds'), { code: 1, stdout: 'nothing is being answered there\n' });
+  t.match(await agent('sessions', 'compress', 'Owls', '--json'), { code: 1, stdout: /"status":"aborted"/ });
+  t.match(await agent('sessions', 'delete', branched.session_id, '--yes'), { code: 0 });
+  t.match(await agent('model', 'test', 'nobody'), { code: 1, stderr: /nobody/ });
+  t.match(await agent('model', 'test', '--json'), { code: 0, stdout: /"ok":true/ });
+
   t.match(await agent('sessions', 'stats'), { code: 0, stdout: /2 conversations .* 4 messages/ });
 
   const file = join(home.root, 'all.jsonl');
