@@ -7,7 +7,7 @@ COPY package.json package-lock.json ./
 # Scripts wait for the sources: `prepare` builds the page.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
-RUN npm rebuild node-pty --foreground-scripts \
+RUN node scripts/buildPty.ts \
  && npm run build \
  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
  && mkdir -p /opt/agent-service/bin \

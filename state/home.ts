@@ -111,15 +111,28 @@ export function prepareHome(home: Home): void {
   pointTo(plain, home.run.dir);
 }
 
-/** Profiles that exist: `default`, and each directory in `profiles/` with a valid name and a SOUL.md. */
+/** Profiles that exist: `default`, and each directory in `profiles/` with a valid name and a SOUL.md. Errors: HOME_UNUSABLE. */
 export function listProfiles(home: Home): string[] {
   const dir = join(home.root, 'profiles');
-  const names = existsSync(dir) ? readdirSync(dir) : [];
+  const names = entriesOf(dir);
   const real = names.filter((name) => PROFILE_NAME.test(name) && name !== DEFAULT_PROFILE && existsSync(join(dir, name, 'SOUL.md')));
   return [DEFAULT_PROFILE, ...real.toSorted()];
 }
 
-/** Errors: UNKNOWN_PROFILE. */
+/** Absent = empty. */
+function entriesOf(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch (cause) {
+    const code = errnoOf(cause);
+    if (code === 'ENOENT') return [];
+    const why = code === 'ENOTDIR' ? 'it is not a directory' : (code ?? (cause as Error).message);
+    const fix = code === 'ENOTDIR' ? `move it away: mv ${dir} ${dir}.aside` : `give it to the user that runs the agent: chmod 700 ${dir}`;
+    throw new AgentError('HOME_UNUSABLE', `cannot use ${dir}: ${why}`, { cause, fix });
+  }
+}
+
+/** Errors: UNKNOWN_PROFILE, HOME_UNUSABLE. */
 export function requireProfile(home: Home, name: string): ProfilePaths {
   if (name === DEFAULT_PROFILE) return home.profile(name);
   if (!PROFILE_NAME.test(name) || !existsSync(home.profile(name).soul)) {

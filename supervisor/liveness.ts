@@ -31,6 +31,8 @@ export interface ProcessSigns {
   state: string;
   /** Main thread: share of the time since the last look that it computed or waited in line to; undefined at the first one. */
   mainShare: number | undefined;
+  /** How long of the looks so far it only stood in line for a processor: the machine's fault, not its own. */
+  inLineMs?: number | undefined;
   /** Where in the kernel the main thread sleeps; undefined when it does not, or the system hides it. */
   waitsIn: string | undefined;
 }
@@ -84,7 +86,9 @@ export const isSuspicious = (signs: Signs, nowMs: number, { suspectMs }: Bounds)
 export function judge(signs: Signs, nowMs: number, bounds: Bounds, process?: ProcessSigns): Verdict {
   const silentMs = nowMs - signs.beatAtMs;
   if (silentMs < bounds.suspectMs) return judgeProgress(signs, nowMs, bounds);
-  const kill = silentMs >= bounds.killMs;
+  // Whoever gets no processor cannot beat, and a restart would want even more of it.
+  const starvedMs = Math.min(process?.inLineMs ?? 0, bounds.killMs * (limits.worker.starvedFactor - 1));
+  const kill = silentMs - starvedMs >= bounds.killMs;
   const forLong = formatDuration(silentMs);
   if (process?.state === 't') return { word: 'stopped', kill: false, why: `is held by a debugger, silent for ${forLong}` };
   if (process?.state === 'T') return { word: 'stopped', kill, why: `was stopped by a signal (SIGSTOP) and silent for ${forLong}` };

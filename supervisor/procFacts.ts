@@ -12,6 +12,7 @@ export interface ThreadFacts {
 export interface MainLook {
   atMs: number;
   wantedMs: number;
+  waitedMs: number;
   signs: ProcessSigns;
 }
 
@@ -22,17 +23,23 @@ const TICKS_PER_SECOND = 100;
 export function lookAtMain(pid: number, nowMs: number, before?: MainLook): MainLook | undefined {
   const stat = fieldsOf(`/proc/${pid}/task/${pid}/stat`);
   if (!stat) return undefined;
-  const wantedMs = processorMs(pid, stat);
+  const { wantedMs, waitedMs } = processorMs(pid, stat);
   const passedMs = before ? nowMs - before.atMs : 0;
   const mainShare = before && passedMs > 0 ? (wantedMs - before.wantedMs) / passedMs : undefined;
-  return { atMs: nowMs, wantedMs, signs: { state: stat[0]!, mainShare, waitsIn: waitChannel(`/proc/${pid}/task/${pid}`) } };
+  const inLineMs = before ? (before.signs.inLineMs ?? 0) + waitedMs - before.waitedMs : 0;
+  return {
+    atMs: nowMs,
+    wantedMs,
+    waitedMs,
+    signs: { state: stat[0]!, mainShare, waitsIn: waitChannel(`/proc/${pid}/task/${pid}`), inLineMs },
+  };
 }
 
 /** Time that the main thread had the processor or waited in line for it: on a busy machine a loop that computes gets only a part of it. */
-function processorMs(pid: number, stat: string[]): number {
+function processorMs(pid: number, stat: string[]): { wantedMs: number; waitedMs: number } {
   const [ranNs, waitedNs] = textOf(`/proc/${pid}/task/${pid}/schedstat`).split(' ').map(Number);
-  if (ranNs !== undefined && waitedNs !== undefined) return (ranNs + waitedNs) / 1e6;
-  return ((Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND) * 1_000;
+  if (ranNs !== undefined && waitedNs !== undefined) return { wantedMs: (ranNs + waitedNs) / 1e6, waitedMs: waitedNs / 1e6 };
+  return { wantedMs: ((Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND) * 1_000, waitedMs: 0 };
 }
 
 /** Of the process and what it holds; every list is cut. */

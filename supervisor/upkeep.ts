@@ -57,7 +57,12 @@ export class Upkeep implements Disposable {
     this.#sampleAll(nowMs).catch((thrown: unknown) => this.#host.log.error('sampling failed', errorFields(thrown)));
     if (nowMs - this.#budgetAtMs < limits.logs.budgetMs) return;
     this.#budgetAtMs = nowMs;
-    this.#keepLogBudget();
+    try {
+      this.#keepLogBudget();
+    } catch (thrown) {
+      // What stands in the way in the home must not end the process that keeps everything else alive.
+      this.#host.log.error('the budget of the logs could not be kept', errorFields(thrown));
+    }
   }
 
   async #sampleAll(nowMs: number): Promise<void> {

@@ -5,7 +5,7 @@
 import { readSnapshot, type Snapshot } from '../snapshot.ts';
 import { loadConfig, type LoadedConfig } from '../../state/config/load.ts';
 import { readSecrets, type Secrets } from '../../state/env.ts';
-import { listProfiles, type Home, type ProfilePaths } from '../../state/home.ts';
+import { DEFAULT_PROFILE, listProfiles, type Home, type ProfilePaths } from '../../state/home.ts';
 
 export const groups = ['installation', 'home', 'service', 'configuration', 'machine'] as const;
 export type Group = (typeof groups)[number];
@@ -52,11 +52,20 @@ export function openScene(home: Home, { online, system }: Pick<Scene, 'online' |
     home,
     online,
     system,
-    profiles: listProfiles(home).map((name) => home.profile(name)),
+    profiles: readable(home).map((name) => home.profile(name)),
     snapshot: readSnapshot(home),
     config: (profile = home) => once(configs, profile.dir, () => loadConfig(home, profile)),
     secrets: (profile = home) => once(secrets, profile.dir, () => readOrEmpty(profile.env)),
   };
+}
+
+/** The default one alone where the others cannot be read; a check of its own says so. */
+function readable(home: Home): string[] {
+  try {
+    return listProfiles(home);
+  } catch {
+    return [DEFAULT_PROFILE];
+  }
 }
 
 function readOrEmpty(path: string): Secrets {

@@ -2,15 +2,17 @@
 import { chmodSync, existsSync, lstatSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { errnoOf, messageOf } from '../../base/errors.ts';
+import { errnoOf, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { runCommand } from '../../base/runCommand.ts';
 import { readSecrets } from '../../state/env.ts';
+import { listProfiles } from '../../state/home.ts';
 import { bytesForPeople } from '../terminal.ts';
 import { count, fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
 
 export const homeChecks: readonly Check[] = [
   { id: 'home', group: 'home', what: 'the home', look: theHome },
+  { id: 'profiles', group: 'home', what: 'profiles', look: profileFolder },
   { id: 'secrets', group: 'home', what: 'files with secrets', look: secretFiles },
   { id: 'env', group: 'home', what: '.env', look: envFiles },
   { id: 'filesystem', group: 'home', what: 'file system', look: fileSystem },
@@ -39,6 +41,15 @@ function theHome({ home }: Scene): Finding {
 }
 
 /** What holds a credential, in every profile. */
+function profileFolder({ home }: Scene): Finding {
+  try {
+    return ok(listProfiles(home).join(', '));
+  } catch (thrown) {
+    if (!isAgentError(thrown)) throw thrown;
+    return fail(thrown.message, thrown.fix ?? 'agent doctor');
+  }
+}
+
 function secretFiles({ home, profiles }: Scene): Finding {
   const tokens = entriesOf(join(home.root, 'mcp-tokens')).map((name) => join(home.root, 'mcp-tokens', name));
   const files = [...profiles.flatMap(({ env, auth }) => [env, auth]), home.run.token, home.run.dashboardToken, ...tokens];

@@ -51,9 +51,7 @@ async function native(): Promise<Finding[]> {
       const fault = await loadNative(name);
       if (fault === undefined) return { ...ok('loads'), of: name };
       const rebuild =
-        name === 'node-pty'
-          ? 'npm rebuild node-pty (global: npm install -g agent-service --allow-scripts=node-pty)'
-          : `npm rebuild ${name}`;
+        name === 'node-pty' ? 'npm run prepare (global: npm install -g agent-service --allow-scripts=node-pty)' : `npm rebuild ${name}`;
       return fail(fault, rebuild, { of: name });
     }),
   );

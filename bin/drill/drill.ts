@@ -154,3 +154,13 @@ export const LEAST_MISSED = ['cron', 'mcp', 'dashboard', 'gateway', 'agent'];
 /** Names and processes of everything that runs: what a drill on something else must leave alone. */
 export const runningPids = ({ workers }: Status): Map<string, number> =>
   new Map(workers.flatMap(({ slot, pid, state }) => (pid !== null && state === 'ready' ? [[slot, pid] as const] : [])));
+
+/** What became of those whose process is another one now, or none, with the reason that the supervisor gives. */
+export function lostOf(before: ReadonlyMap<string, number>, { workers }: Status): string[] {
+  return [...before].flatMap(([slot, pid]) => {
+    const row = workers.find((one) => one.slot === slot);
+    if (row?.pid === pid) return [];
+    const now = row?.pid ? `process ${pid} → ${row.pid}` : `process ${pid} is gone`;
+    return [`${slot} did not survive it (${now}${row?.last_exit ? `: ${row.last_exit.summary}` : ''})`];
+  });
+}

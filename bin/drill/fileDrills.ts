@@ -12,7 +12,7 @@ import type { Home } from '../../state/home.ts';
 import { logPath } from '../../state/logs.ts';
 import { withSupervisor } from '../connect.ts';
 import { bytesForPeople } from '../terminal.ts';
-import { askStatus, chooseSlot, LEAST_MISSED, runningPids, until, whoServes, type Drill, type Scene } from './drill.ts';
+import { askStatus, chooseSlot, LEAST_MISSED, lostOf, runningPids, until, whoServes, type Drill, type Scene } from './drill.ts';
 import { damage } from './fault.ts';
 
 export const breakSocket: Drill = {
@@ -88,13 +88,12 @@ export const corruptState: Drill = {
         .filter(Boolean)
         .join('; '),
     );
-    const after = runningPids(await askStatus(home));
-    const changed = [...before].filter(([slot, pid]) => after.get(slot) !== pid).map(([slot]) => slot);
+    const lost = lostOf(before, await askStatus(home));
     return {
-      ok: changed.length === 0,
+      ok: lost.length === 0,
       recoveredMs: slowestMs,
       limitMs: limits.ipc.callMs,
-      verdict: changed.length ? `${changed.join(', ')} did not survive it` : `${before.size} workers went on, the same processes`,
+      verdict: lost.length ? lost.join('; ') : `${before.size} workers went on, the same processes`,
     };
   },
 };
@@ -125,12 +124,11 @@ export const fillLog: Drill = {
       `captured in ${formatDuration(recoveredMs)}; ${bytesForPeople(bytes)} on disk of ${bytesForPeople(budget)} that it may take`,
     );
     scene.step(`the control socket answered throughout, at the slowest in ${formatDuration(slowestMs)}`);
-    const after = runningPids(await askStatus(home));
-    const changed = [...others].filter(([slot, pid]) => after.get(slot) !== pid).map(([slot]) => slot);
+    const lost = lostOf(others, await askStatus(home));
     const faults = [
       bytes > budget * 1.1 ? 'the log outgrew its budget' : '',
       slowestMs > limits.drill.floodAnswerMs ? `the control socket took ${formatDuration(slowestMs)} to answer` : '',
-      changed.length ? `${changed.join(', ')} did not survive it` : '',
+      ...lost,
     ].filter(Boolean);
     return {
       slot: FLOOD_SLOT,

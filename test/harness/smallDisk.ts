@@ -1,6 +1,6 @@
 /** A small file system of its own in a home: one that can be full, and one that cannot be written. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync, truncateSync } from 'node:fs';
 import type { TestHome } from './home.ts';
 
 export const mounts = { skip: process.getuid?.() !== 0 && 'needs root to mount a tiny tmpfs' };
@@ -22,7 +22,7 @@ export function onTmpfs(home: TestHome, sizeKib: number): SmallDisk {
     path: `${dir}/state.db`,
     fill(freeKib = 0) {
       execFileSync('sh', ['-c', `dd if=/dev/zero of=${dir}/filler bs=1k 2>/dev/null || true`]);
-      execFileSync('truncate', ['-s', `-${freeKib}K`, `${dir}/filler`]);
+      truncateSync(`${dir}/filler`, statSync(`${dir}/filler`).size - freeKib * 1_024);
     },
     empty: () => execFileSync('rm', [`${dir}/filler`]),
     readOnly: () => execFileSync('mount', ['-o', 'remount,ro', dir]),

@@ -92,6 +92,21 @@ t.test('it looks and changes nothing, also on a home that is not there', async (
   t.notOk(existsSync(absent.root));
 });
 
+t.test('a file in the place of profiles/ is named with what to do, and a start refuses it in the same words', async (t) => {
+  using home = testHome({ profiles: 'not a directory' });
+  const said = { status: 'fail', detail: `cannot use ${home.root}/profiles: it is not a directory`, fix: /^move it away: mv / };
+  const { code, row } = await doctor(home);
+  t.equal(code, 1);
+  t.match(row('profiles'), said);
+  t.match(row('config'), { status: 'ok' }, 'the rest is looked at all the same');
+  for (const args of [['up'], ['profile', 'list'], ['up', '--foreground']]) {
+    const refused = await cli([...args, '--json'], { home });
+    t.notMatch({ code: refused.code }, { code: 0 }, args.join(' '));
+    t.match(refused.stderr + refused.stdout, /profiles: it is not a directory[^]*move it away: mv /, args.join(' '));
+    t.notMatch(refused.stderr, /ENOTDIR|\n +at /, args.join(' '));
+  }
+});
+
 t.test('what others may read is closed by --fix, and only then', async (t) => {
   using home = testHome({ ...(await ownPort()), '.env': 'OPENAI_API_KEY=sk-none\n', 'auth.json': '{}' });
   chmodSync(home.root, 0o755);

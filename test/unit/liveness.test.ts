@@ -1,11 +1,16 @@
 /** What the signs of life say: every word, when it kills, and what is left alone. */
+import { spawn } from 'node:child_process';
 import t from 'tap';
 import type { Liveness } from '../../ipc/contracts/supervisor.ts';
 import { afterBeat, boundsOf, judge, newSigns, sidecarWord, type Beat, type ProcessSigns } from '../../supervisor/liveness.ts';
+import { lookAtMain } from '../../supervisor/procFacts.ts';
+import { until } from '../harness/until.ts';
 
 const bounds = boundsOf();
 
 const at = (state: string, mainShare?: number, waitsIn?: string): ProcessSigns => ({ state, mainShare, waitsIn });
+
+const starved = (inLineMs: number): ProcessSigns => ({ ...at('R', 0.99), inLineMs });
 
 t.test('silence is judged by what the process does', async (t) => {
   const rows: { name: string; silentMs: number; process?: ProcessSigns; word: Liveness; kill: boolean; why?: RegExp }[] = [
@@ -18,6 +23,9 @@ t.test('silence is judged by what the process does', async (t) => {
     { name: 'in a debugger, for ever', silentMs: 3_600_000, process: at('t'), word: 'stopped', kill: false, why: /debugger/ },
     { name: 'running, first look', silentMs: 11_000, process: at('R'), word: 'blocked', kill: false },
     { name: 'busy', silentMs: 31_000, process: at('R', 0.99), word: 'blocked', kill: true, why: /computed for 31 s/ },
+    { name: 'starved: in line for a processor', silentMs: 31_000, process: starved(20_000), word: 'blocked', kill: false },
+    { name: 'starved, and silent by itself too', silentMs: 51_000, process: starved(20_000), word: 'blocked', kill: true },
+    { name: 'starved for ever', silentMs: 120_000, process: starved(119_000), word: 'blocked', kill: true },
     { name: 'busy, caught asleep', silentMs: 31_000, process: at('S', 0.8), word: 'blocked', kill: true },
     { name: 'in a lock', silentMs: 31_000, process: at('S', 0, 'futex_do_wait'), word: 'blocked', kill: true, why: /futex_do_wait/ },
     { name: 'resting, without a beat', silentMs: 31_000, process: at('S', 0, 'do_epoll_wait'), word: 'silent', kill: true },
@@ -27,6 +35,19 @@ t.test('silence is judged by what the process does', async (t) => {
     const verdict = judge(newSigns(0), silentMs, bounds, process);
     t.match(verdict, { word, kill, ...(why ? { why } : {}) }, name);
   }
+});
+
+t.test('time in line for a processor is told from time on it', async (t) => {
+  const spin = () => spawn('taskset', ['-c', '0', process.execPath, '-e', 'for (;;);'], { stdio: 'ignore' });
+  const [one, other] = [spin(), spin()];
+  t.teardown(() => [one, other].forEach((child) => child.kill('SIGKILL')));
+  let look = lookAtMain(one.pid!, performance.now());
+  t.equal(look?.signs.inLineMs, 0, 'at the first look nothing is known');
+  await until('half of the time is spent in line', () => {
+    const before = look;
+    look = lookAtMain(one.pid!, performance.now(), before);
+    return (look?.signs.inLineMs ?? 0) > 100;
+  });
 });
 
 /** Beats every five seconds for a while, then the verdict. */
