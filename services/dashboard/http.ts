@@ -135,7 +135,8 @@ function servePage(dashboard: Dashboard, request: FastifyRequest, reply: Fastify
   }
   // A name with an extension is a file that does not exist, not a place of the page.
   if (/\.[a-z0-9]+$/i.test(path)) throw new AgentError('NOT_FOUND', `there is no ${path}`);
-  if (gate.mode === 'signIn' && !gate.whoIs(request.raw)) return reply.redirect(loginAddress(request.url), 302);
+  if (gate.mode === 'signIn' && !gate.whoIs(request.raw))
+    return reply.header('Cache-Control', 'no-store').redirect(loginAddress(request.url), 302);
   const { html, policy } = page.index(gate.mode === 'signIn' ? { signedIn: true } : { token: tokenFor(dashboard, request) });
   return reply
     .status(page.built ? 200 : 503)

@@ -7,6 +7,7 @@ import { createClients } from '../../services/dashboard/auth/client.ts';
 import { safeNext } from '../../services/dashboard/auth/loginPage.ts';
 import { createOneTime } from '../../services/dashboard/auth/oneTime.ts';
 import { createSeal } from '../../services/dashboard/auth/seal.ts';
+import { openSignInFile } from '../../services/dashboard/auth/signInFile.ts';
 import { createTries } from '../../services/dashboard/auth/tries.ts';
 
 t.test('a hash is made, read again and checked; hashes of others too, in base64 and in hexadecimal', async (t) => {
@@ -137,6 +138,31 @@ t.test('how the browser sees the dashboard: the public address, else what a trus
   t.equal(origin(forwarded, '203.0.113.7', 'https://a.example.org'), 'https://a.example.org');
   t.equal(origin({ ...forwarded, 'x-forwarded-proto': 'javascript' }), 'http://127.0.0.1:9119', 'nonsense is ignored');
   t.equal(origin({ host: 'localhost:9119' }), 'http://localhost:9119');
+});
+
+t.test('a session that ends while one process relieves another is over for both, and only the older one is relieved', (t) => {
+  const dir = t.testdir({});
+  const path = `${dir}/signin.json`;
+  const older = openSignInFile(path);
+  t.notOk(older.isRelieved());
+  const newer = openSignInFile(path);
+  t.equal(newer.secret, older.secret);
+  t.ok(older.isRelieved());
+  older.end('ses-1', Date.now() + 60_000);
+  newer.end('ses-2', Date.now() + 60_000);
+  for (const file of [older, newer, openSignInFile(path)])
+    t.same([file.hasEnded('ses-1'), file.hasEnded('ses-2'), file.hasEnded('x')], [true, true, false]);
+  t.end();
+});
+
+t.test('who has written the file last is who took over, not who ended a session last', (t) => {
+  const path = `${t.testdir({})}/signin.json`;
+  const older = openSignInFile(path);
+  const newer = openSignInFile(path);
+  older.end('ses-1', Date.now() + 60_000);
+  t.notOk(newer.isRelieved());
+  t.ok(older.isRelieved());
+  t.end();
 });
 
 t.test('a place to go after the sign-in is one of this page', async (t) => {

@@ -9,44 +9,71 @@ import { limits } from '../../../base/limits.ts';
 import { readJson, writeJsonAtomic } from '../../../state/atomicFile.ts';
 
 const Ended = z.object({ sid: z.string(), until: z.number() });
-const Content = z.object({ secret: z.string().min(32), ended: z.array(Ended).max(limits.signIn.endedMax) });
+const Content = z.object({
+  secret: z.string().min(32),
+  ended: z.array(Ended).max(limits.signIn.endedMax),
+  /** The process that took over last; files of older releases name none. */
+  owner: z.string().optional(),
+});
 type Content = z.infer<typeof Content>;
 
 export interface SignInFile {
   secret: string;
   /** `untilMs`: when the session would have ended by itself; after that it need not be remembered. */
   end(sid: string, untilMs: number): void;
+  /** Here, or at the process beside this one in a handover. */
   hasEnded(sid: string): boolean;
-  /** Another process has taken over and written the file. */
+  /** Another process has taken over. */
   isRelieved(): boolean;
 }
 
 /** Errors: DISK_FULL, HOME_UNUSABLE. A file that cannot be read is made anew: everyone signs in once more. */
 export function openSignInFile(path: string): SignInFile {
-  let { secret, ended } = read(path) ?? { secret: hexId(64), ended: [] };
-  let ino: number | undefined;
+  const me = hexId(16);
+  const { secret, ended } = read(path) ?? { secret: hexId(64), ended: [] };
+  let known = new Map(ended.map((entry) => [entry.sid, entry]));
+  let owner: string | undefined = me;
+  let seen = '';
+  /** What a process beside this one has written meanwhile. */
+  const look = () => {
+    const now = stampOf(path);
+    if (now === seen) return;
+    const other = read(path);
+    for (const entry of other?.ended ?? []) known.set(entry.sid, entry);
+    owner = other?.owner;
+    seen = now;
+  };
   const save = () => {
     const nowMs = Date.now();
-    // What a process beside this one wrote in a handover is kept.
-    const other = read(path)?.ended ?? [];
-    const all = new Map([...other, ...ended].map((entry) => [entry.sid, entry]));
-    ended = [...all.values()].filter(({ until }) => until > nowMs).slice(-limits.signIn.endedMax);
-    writeJsonAtomic(path, { secret, ended });
-    ino = inodeOf(path);
+    const open = [...known].filter(([, { until }]) => until > nowMs).slice(-limits.signIn.endedMax);
+    known = new Map(open);
+    writeJsonAtomic(path, { secret, ended: open.map(([, entry]) => entry), ...(owner === undefined ? {} : { owner }) } satisfies Content);
+    seen = stampOf(path);
   };
   save();
   return {
     secret,
     end(sid, untilMs) {
-      ended.push({ sid, until: untilMs });
+      look();
+      known.set(sid, { sid, until: untilMs });
       save();
     },
-    hasEnded: (sid) => ended.some((entry) => entry.sid === sid),
-    isRelieved: () => inodeOf(path) !== ino,
+    hasEnded(sid) {
+      look();
+      return known.has(sid);
+    },
+    isRelieved() {
+      look();
+      return owner !== me;
+    },
   };
 }
 
-const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
+/** Which writing of the file stands there: the number of an inode alone comes back with the next file but one. */
+function stampOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : '';
+}
 
 function read(path: string): Content | undefined {
   try {
