@@ -20,6 +20,10 @@ const withoutFiles: Failed = {
 };
 
 export function writeOutgoing(sessionId: string, outgoing: readonly Outgoing[]): void {
-  if (outgoing.length > 0) sessionStorage.setItem(nameOf(sessionId), JSON.stringify(outgoing));
-  else sessionStorage.removeItem(nameOf(sessionId));
+  try {
+    if (outgoing.length > 0) sessionStorage.setItem(nameOf(sessionId), JSON.stringify(outgoing));
+    else sessionStorage.removeItem(nameOf(sessionId));
+  } catch {
+    // The browser's store is full: it is sent all the same, and only a reload on the way would lose it.
+  }
 }

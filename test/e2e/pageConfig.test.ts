@@ -89,10 +89,38 @@ await t.test('two editors: the second hears what the first changed, and neither 
   await until('both are there', () => /mode: smart/.test(config()) && /max_parallel_jobs: 2/.test(config()));
 });
 
+await t.test(
+  'a look back at the tab does not make a list of somebody else part of what was begun before',
+  { timeout: 60_000 },
+  async (t) => {
+    const { page } = await browser.open(`${dashboard.address}config`);
+    await page.getByRole('searchbox').fill('disabled_toolsets');
+    await page.getByRole('textbox', { name: 'Toolsets switched off', exact: true }).fill('web');
+    await setConfigValue(home.config, 'agent.disabled_toolsets', ['terminal']);
+    let seen = '';
+    page.on('response', async (response) => {
+      if (response.url().endsWith('/api/config') && response.request().method() === 'GET') seen += await response.text();
+    });
+    await until('the tab has asked again', async () => {
+      await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+      return seen.includes('"terminal"');
+    });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Somebody else changed config.yaml meanwhile').waitFor();
+    t.match(config(), /disabled_toolsets:\s+- terminal/);
+    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await until(
+      'theirs is shown',
+      async () => (await page.getByRole('textbox', { name: 'Toolsets switched off', exact: true }).inputValue()) === 'terminal',
+    );
+    await setConfigValue(home.config, 'agent.disabled_toolsets', undefined);
+  },
+);
+
 await t.test('a change that would lock the user out is refused with the reason', { timeout: 60_000 }, async (t) => {
   const { page } = await browser.open(`${dashboard.address}config`);
   await page.getByRole('searchbox').fill('dashboard.port');
-  await page.getByLabel('Port').fill('0');
+  await page.getByRole('textbox', { name: 'Port', exact: true }).fill('0');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText(/lock you out of the dashboard/).waitFor();
   t.notMatch(config(), /port: 0/);

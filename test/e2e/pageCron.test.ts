@@ -1,7 +1,7 @@
 /** The place of scheduled jobs in a real Chromium, on the whole real service. */
 import { existsSync } from 'node:fs';
 import t from 'tap';
-import { createJob } from '../../ipc/contracts/cron.ts';
+import { createJob, listJobs } from '../../ipc/contracts/cron.ts';
 import { engagePause } from '../../state/pause.ts';
 import { ensurePage, startBrowser } from '../harness/browser.ts';
 import { testHome } from '../harness/home.ts';
@@ -109,6 +109,17 @@ t.test('jobs are made, seen, run, changed and deleted in the page', { timeout: 1
     await form.getByLabel('When?').fill('every day 11pm');
     await form.getByRole('button', { name: 'Save' }).click();
     await row('Nightly').getByText('Every day at 23:00').waitFor();
+    const repeats = async (times: string) => {
+      await page.getByRole('button', { name: 'Edit Nightly' }).click();
+      await form.getByLabel('Stop after').fill(times);
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.waitFor({ state: 'detached' });
+      using link = await service.link('cron');
+      const { jobs: all } = await link.call(listJobs, {});
+      return all.find(({ name }) => name === 'Nightly')!.repeat.times;
+    };
+    t.equal(await repeats('5'), 5);
+    t.equal(await repeats(''), null, 'an end that is taken out is gone');
     await page.getByRole('button', { name: 'Delete Nightly' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });

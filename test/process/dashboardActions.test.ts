@@ -55,6 +55,24 @@ t.test('a dashboard that leaves takes the whole group of a running command with 
   t.notOk(groupAlive(pid));
 });
 
+t.test('each profile has a doctor of its own, and a plain word in .env hides nothing of what it found', async (t) => {
+  using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
+  await using dashboard = await startDashboard(home);
+  const set = {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ key: 'FAVOURITE', value: 'checks' }),
+  };
+  t.equal((await dashboard.ask('/api/env', set)).status, 200);
+  t.match((await post(dashboard, '/api/ops/doctor', { profile: 'work' })).json(), { name: 'doctor-work' });
+  t.match(await statusOf(dashboard, 'doctor'), { code: 'NOT_FOUND' }, 'the default one has not been asked');
+  const { result } = await until('its end', async () => {
+    const status = await statusOf(dashboard, 'doctor-work');
+    return !status.running && status;
+  });
+  t.ok(Array.isArray(result!.checks), 'the rows are there');
+});
+
 t.test('strangers get neither an action nor its output', async (t) => {
   using home = testHome();
   await using dashboard = await startDashboard(home);

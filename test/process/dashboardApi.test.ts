@@ -79,6 +79,15 @@ t.test(
   },
 );
 
+t.test('a configuration of twenty thousand levels is refused as a wrong request, and nothing breaks', async (t) => {
+  using home = testHome();
+  await using dashboard = await startDashboard(home);
+  const body = `{"config":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}`;
+  const answer = await dashboard.ask('/api/config', { method: 'PUT', headers: json, body });
+  t.match([answer.status, answer.json()], [422, { code: 'BAD_REQUEST', errors: [{ path: 'config', message: /deeper than 64/ }] }]);
+  t.equal((await dashboard.ask('/api/config')).status, 200);
+});
+
 t.test('pause and resume through the API are the sentinel file, for the profile that is named', async (t) => {
   using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
   await using dashboard = await startDashboard(home);

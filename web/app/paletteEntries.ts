@@ -7,7 +7,6 @@ import { titleOf } from '../chat/sessionTitle.ts';
 import type { Answer } from '../connection.ts';
 import { toast } from '../ui/toast.tsx';
 import { places } from './places.ts';
-import { useProfile } from './profile.ts';
 import { setTheme } from './theme.ts';
 
 export interface Entry {
@@ -25,7 +24,6 @@ export function useEntries(
   hits: readonly Hit[],
 ): Record<'actions' | 'places' | 'chats' | 'hits', Entry[]> {
   const navigate = useNavigate();
-  const profile = useProfile();
   const toChat = (sessionId: string, hash?: string) =>
     void navigate({ to: '/chat/$sessionId', params: { sessionId }, ...(hash === undefined ? {} : { hash }) });
   return {
@@ -39,7 +37,7 @@ export function useEntries(
         run: () =>
           void told(
             'Automation is paused; running work goes on.',
-            request('POST /api/pause', { body: { reason: 'paused in the dashboard' }, query: { profile } }),
+            request('POST /api/pause', { body: { reason: 'paused in the dashboard' } }),
           ),
       },
       {
@@ -47,7 +45,7 @@ export function useEntries(
         label: 'Resume automation',
         about: 'end the pause',
         icon: CirclePlay,
-        run: () => void told('Automation goes on.', request('DELETE /api/pause', { query: { profile } })),
+        run: () => void told('Automation goes on.', request('DELETE /api/pause')),
       },
       { key: 'light', label: 'Light theme', about: 'theme, colours', icon: Sun, run: () => setTheme('light') },
       { key: 'dark', label: 'Dark theme', about: 'theme, colours', icon: Moon, run: () => setTheme('dark') },

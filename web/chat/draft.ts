@@ -6,8 +6,12 @@ export function useDraft(key: string): [string, (text: string) => void] {
   const [text, setText] = useState(() => sessionStorage.getItem(name) ?? '');
   const set = (next: string) => {
     setText(next);
-    if (next === '') sessionStorage.removeItem(name);
-    else sessionStorage.setItem(name, next);
+    try {
+      if (next === '') sessionStorage.removeItem(name);
+      else sessionStorage.setItem(name, next);
+    } catch {
+      // The browser's store is full: the text stands in its box.
+    }
   };
   return [text, set];
 }

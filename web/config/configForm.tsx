@@ -18,13 +18,15 @@ type Schema = Answer<'GET /api/config/schema'>;
 interface FormProps {
   config: Answer<'GET /api/config'>;
   schema: Schema;
+  /** What the draft was made from. */
+  version: string;
   draft: Draft;
   onDraft: (draft: Draft) => void;
   onSaved: () => Promise<void>;
   onYaml: () => void;
 }
 
-export function ConfigForm({ config, schema, draft, onDraft, onSaved, onYaml }: FormProps) {
+export function ConfigForm({ config, schema, version, draft, onDraft, onSaved, onYaml }: FormProps) {
   const profile = useProfile();
   const [search, setSearch] = useState('');
   const [onlySet, setOnlySet] = useState(false);
@@ -32,10 +34,8 @@ export function ConfigForm({ config, schema, draft, onDraft, onSaved, onYaml }: 
   const [wrong, setWrong] = useState<Readonly<Record<string, string>>>({});
   const words = useDeferredValue(search).toLowerCase().split(/\s+/).filter(Boolean);
   const save = useMutation({
-    mutationFn: async ({ over }: { over: boolean }) => {
-      const version = over ? undefined : config.version;
-      return request('PUT /api/config', { query: { profile }, body: { config: patchOf(draft), ...(version ? { version } : {}) } });
-    },
+    mutationFn: ({ over }: { over: boolean }) =>
+      request('PUT /api/config', { query: { profile }, body: { config: patchOf(draft), ...(over ? {} : { version }) } }),
     onSuccess: async (answer) => {
       onDraft({});
       await onSaved();

@@ -20,6 +20,8 @@ export function ConfigPlace() {
   const queries = useQueryClient();
   const [tab, setTab] = useState('form');
   const [draft, setDraft] = useState<Draft>({});
+  /** What the first change of the draft was made from: a list is saved whole, so a later version is somebody else's. */
+  const [madeFrom, setMadeFrom] = useState<string | null>(null);
   const [yaml, setYaml] = useState<YamlDraft | null>(null);
   const config = useQuery({
     queryKey: ['config', 'values', profile],
@@ -33,6 +35,10 @@ export function ConfigPlace() {
   const dirty = Object.keys(draft).length > 0 || yaml !== null;
   const guard = useBlocker({ shouldBlockFn: () => dirty, enableBeforeUnload: () => dirty, withResolver: true });
   const error = config.error ?? schema.error;
+  const change = (next: Draft) => {
+    setDraft(next);
+    setMadeFrom(Object.keys(next).length === 0 ? null : (madeFrom ?? config.data?.version ?? null));
+  };
   const saved = () => queries.invalidateQueries({ queryKey: ['config'] });
   return (
     <>
@@ -70,8 +76,9 @@ export function ConfigPlace() {
                   <ConfigForm
                     config={config.data}
                     schema={schema.data}
+                    version={madeFrom ?? config.data.version}
                     draft={draft}
-                    onDraft={setDraft}
+                    onDraft={change}
                     onSaved={saved}
                     onYaml={() => setTab('yaml')}
                   />

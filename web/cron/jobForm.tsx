@@ -37,7 +37,7 @@ export function JobForm({ job, onClose }: JobFormProps) {
   });
   const save = useMutation({
     mutationFn: async () => {
-      const parts = partsOf(values);
+      const parts = partsOf(values, job);
       if (job === null) return request('POST /api/cron/jobs', { body: { ...parts, profile } });
       return request('PUT /api/cron/jobs/:id', { params: { id: job.id }, body: { updates: parts, profile } });
     },
@@ -142,8 +142,9 @@ const valuesOf = (job: Job | null): Values => ({
   repeat: job?.repeat.times === null || job === null || job.schedule.kind === 'once' ? '' : String(job.repeat.times),
 });
 
-/** What was left empty is not said, so that the service chooses; of a prompt and a script it means none. */
-function partsOf({ prompt, schedule, deliver, name, script, timezone, repeat }: Values) {
+/** What was left empty is not said, so that the service chooses; of a prompt and a script it means none, of an end that there was, no end. */
+function partsOf({ prompt, schedule, deliver, name, script, timezone, repeat }: Values, job: Job | null) {
+  const emptied = valuesOf(job).repeat === '' ? {} : { repeat: null };
   return {
     schedule,
     prompt: prompt.trim() === '' ? null : prompt,
@@ -151,6 +152,6 @@ function partsOf({ prompt, schedule, deliver, name, script, timezone, repeat }: 
     deliver: deliver.trim() || 'local',
     ...(name.trim() === '' ? {} : { name: name.trim() }),
     ...(timezone.trim() === '' ? {} : { timezone: timezone.trim() }),
-    ...(repeat.trim() === '' ? {} : { repeat: Number(repeat) }),
+    ...(repeat.trim() === '' ? emptied : { repeat: Number(repeat) }),
   };
 }

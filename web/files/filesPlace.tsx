@@ -155,7 +155,7 @@ function NewFolder({ open, folder, onClose, onMade }: { open: boolean; folder: s
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (name.trim() !== '' && !bad) make.mutate();
+          if (name.trim() !== '' && !bad && !make.isPending) make.mutate();
         }}
       >
         <TextField label="Name" value={name} error={bad} maxLength={255} onChange={(event) => setName(event.target.value)} />

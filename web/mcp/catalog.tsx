@@ -3,7 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Search } from 'lucide-react';
 import { useDeferredValue, useEffect, useState } from 'react';
 import type { McpCatalogEntry } from '../../ipc/contracts/http/mcp.ts';
-import { request } from '../api.ts';
+import { ApiError, request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
@@ -131,6 +131,9 @@ function Install({ entry, onClose, onInstalled }: { entry: McpCatalogEntry; onCl
   );
 }
 
+/** A dashboard that was restarted knows nothing of what the one before it ran. */
+const isForgotten = (thrown: Error | null): boolean => thrown instanceof ApiError && thrown.status === 404;
+
 /** Polled while it runs; the window may be closed, the work goes on. */
 const LOOK_MS = 700;
 
@@ -139,9 +142,10 @@ function Progress({ title, action, onInstalled }: { title: string; action: strin
   const { data, error } = useQuery({
     queryKey: ['action', action],
     queryFn: ({ signal }) => request('GET /api/actions/:name/status', { params: { name: action }, query: { lines: 200 }, signal }),
-    refetchInterval: ({ state }) => (state.data?.running === false ? false : LOOK_MS),
+    refetchInterval: ({ state }) => (state.data?.running === false || isForgotten(state.error) ? false : LOOK_MS),
     gcTime: 0,
   });
+  const forgotten = isForgotten(error);
   const over = data?.running === false;
   const ok = over && data.exit_code === 0;
   useEffect(() => {
@@ -155,10 +159,21 @@ function Progress({ title, action, onInstalled }: { title: string; action: strin
   }, [over, ok]);
   return (
     <div className="grid gap-2">
-      {error && !data && <Problem thrown={error} />}
+      {error && !data && !forgotten && <Problem thrown={error} />}
       <p role="status" className="text-sm font-medium">
-        {over ? (ok ? 'It is installed.' : 'It could not be installed.') : 'Working; this may take a minute.'}
+        {over
+          ? ok
+            ? 'It is installed.'
+            : 'It could not be installed.'
+          : forgotten
+            ? 'How far it came is not known.'
+            : 'Working; this may take a minute.'}
       </p>
+      {forgotten && (
+        <Notice tone="warn">
+          The dashboard was restarted meanwhile, and the installation ended. See whether it stands under Servers; if not, install it again.
+        </Notice>
+      )}
       <pre
         tabIndex={0}
         aria-label="Progress"

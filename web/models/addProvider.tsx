@@ -9,7 +9,7 @@ import { SecretField, SelectField, TextField } from '../ui/field.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
-import { useAskAgain } from './queries.ts';
+import { useAskAgain, useEnv, type EnvRows } from './queries.ts';
 
 interface Kind {
   value: string;
@@ -34,9 +34,17 @@ const kinds: readonly Kind[] = [
 
 const variableOf = (name: string): string => `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_API_KEY`;
 
+/** `my-box` and `my_box` would share one, and each would send the key of the other. */
+function freeVariable(wanted: string, env: EnvRows): string {
+  let name = wanted;
+  for (let n = 2; (env[name]?.is_set ?? false) && env[name]!.used_by.length > 0; n++) name = `${wanted}_${n}`;
+  return name;
+}
+
 export function AddProvider({ taken, onClose }: { taken: readonly string[]; onClose: () => void }) {
   const profile = useProfile();
   const again = useAskAgain();
+  const { data: env = {} } = useEnv();
   const [kindName, setKind] = useState('openai-compatible');
   const kind = kinds.find(({ value }) => value === kindName)!;
   const [name, setName] = useState('');
@@ -46,7 +54,7 @@ export function AddProvider({ taken, onClose }: { taken: readonly string[]; onCl
   const add = useMutation({
     mutationFn: async () => {
       const ownKey = wanted === kind.value && kind.key !== null;
-      const variable = ownKey ? kind.key! : variableOf(wanted);
+      const variable = ownKey ? kind.key! : taken.includes(wanted) ? variableOf(wanted) : freeVariable(variableOf(wanted), env);
       // The key first: a provider that is written is at once used.
       if (key) await request('PUT /api/env', { query: { profile }, body: { key: variable, value: key } });
       const entry = {

@@ -6,6 +6,7 @@ import { request } from '../api.ts';
 import { sentence } from '../app/format.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
+import { ConfirmDialog } from '../ui/dialog.tsx';
 import { SecretField, SwitchField, TextField } from '../ui/field.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -26,6 +27,7 @@ export function PlatformForm({ platform, envPath, onDone }: FormProps) {
   const { id, name, steps, settings } = platform;
   const [draft, setDraft] = useState<Draft>(() => Object.fromEntries(settings.map((one) => [one.key, asDraft(one)])));
   const [secrets, setSecrets] = useState<Record<string, string>>({});
+  const [clearing, setClearing] = useState<string | null>(null);
   // A variable that already does the work of a setting has to be seen; the others would only repeat the form.
   const variables = platform.env_vars.filter(({ advanced, is_set }) => !advanced || is_set);
 
@@ -38,6 +40,7 @@ export function PlatformForm({ platform, envPath, onDone }: FormProps) {
       }),
     onSuccess: ({ platform: saved }, clear) => {
       setSecrets({});
+      setClearing(null);
       if (clear !== undefined) return toast(`${clear} is removed.`);
       toast(saved.state === 'gateway_stopped' ? `${name} is set up. Start the gateway to connect it.` : `${name} is saved.`);
       onDone();
@@ -75,13 +78,24 @@ export function PlatformForm({ platform, envPath, onDone }: FormProps) {
               value={secrets[variable.key] ?? ''}
               busy={save.isPending}
               onChange={(value) => setSecrets({ ...secrets, [variable.key]: value })}
-              onClear={() => save.mutate(variable.key)}
+              onClear={() => setClearing(variable.key)}
             />
           ))}
           <p className="text-xs break-words text-soft">These are kept in {envPath}, which only you can read.</p>
         </div>
       )}
-      {save.error && <Problem thrown={save.error} />}
+      {save.error && clearing === null && <Problem thrown={save.error} />}
+      <ConfirmDialog
+        open={clearing !== null}
+        onClose={() => setClearing(null)}
+        title={`Remove ${clearing ?? ''}?`}
+        verb="Remove"
+        busy={save.isPending}
+        error={save.error}
+        onConfirm={() => clearing !== null && save.mutate(clearing)}
+      >
+        Its value is gone for good, and {name} cannot use it after the next start of the gateway.
+      </ConfirmDialog>
       <div className="flex flex-wrap items-center justify-end gap-2">
         <span className="mr-auto text-xs text-soft">More in {platform.docs_url}</span>
         <Button onClick={onDone}>Cancel</Button>

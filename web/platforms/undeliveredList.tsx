@@ -1,5 +1,6 @@
 /** Messages that were given up: why, and what is to become of each. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { AnswerOf } from '../../ipc/httpRoute.ts';
 import type { listUndelivered } from '../../ipc/contracts/http/platforms.ts';
 import { request } from '../api.ts';
@@ -7,6 +8,7 @@ import { age, sentence } from '../app/format.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
 import { DataTable } from '../ui/dataTable.tsx';
+import { ConfirmDialog } from '../ui/dialog.tsx';
 import { Badge, Notice, type Tone } from '../ui/notice.tsx';
 import { Section } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -38,6 +40,7 @@ export function UndeliveredList({ running }: { running: boolean }) {
       toast(`${done.length} ${done.length === 1 ? 'message' : 'messages'} ${verb === 'retry' ? 'on the way again' : 'discarded'}.`),
     onSettled: () => queries.invalidateQueries({ queryKey: ['undelivered'] }),
   });
+  const [discarding, setDiscarding] = useState<number[] | null>(null);
   const rows = data?.undelivered.toReversed() ?? [];
   if (error) return <Problem thrown={error} />;
   if (rows.length === 0) return null;
@@ -47,7 +50,7 @@ export function UndeliveredList({ running }: { running: boolean }) {
       <Button disabled={busy} onClick={() => settle.mutate({ verb: 'retry', ids })}>
         Send again{all}
       </Button>
-      <Button weight="quiet" disabled={busy} onClick={() => settle.mutate({ verb: 'discard', ids })}>
+      <Button weight="quiet" disabled={busy} onClick={() => setDiscarding(ids)}>
         Discard{all}
       </Button>
     </span>
@@ -77,6 +80,17 @@ export function UndeliveredList({ running }: { running: boolean }) {
           { name: 'Act', quiet: true, cell: ({ id }) => buttons([id]) },
         ]}
       />
+      <ConfirmDialog
+        open={discarding !== null}
+        onClose={() => setDiscarding(null)}
+        title={discarding?.length === 1 ? 'Discard this message?' : `Discard ${discarding?.length ?? 0} messages?`}
+        verb="Discard"
+        busy={settle.isPending}
+        error={settle.variables?.verb === 'discard' ? settle.error : null}
+        onConfirm={() => discarding && settle.mutate({ verb: 'discard', ids: discarding }, { onSuccess: () => setDiscarding(null) })}
+      >
+        Nobody will get it from here: it leaves the list for good.
+      </ConfirmDialog>
     </Section>
   );
 }

@@ -60,7 +60,7 @@ export function PauseSwitch({ paused, busy, onPause, onResume, children }: Pause
   );
 }
 
-const RUNS = 'Scheduled jobs, fire webhooks and chat platforms run. Pausing holds what is new; running work finishes.';
+const RUNS = 'Scheduled jobs, fire webhooks and chat platforms run. Pausing holds what is new, in every profile; running work finishes.';
 
 function heldWords({ engaged_at, expires_at, reason }: NonNullable<Status['paused']>): string {
   const since = engaged_at ? ` for ${age(engaged_at).replace('now', 'a moment')}` : '';

@@ -5,7 +5,6 @@ import type { Receipt } from '../../ipc/contracts/supervisor.ts';
 import { request } from '../api.ts';
 import { age, duration } from '../app/format.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import { useProfile } from '../app/profile.ts';
 import { Command, Notice } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Skeleton } from '../ui/place.tsx';
@@ -21,7 +20,6 @@ type Answer = Receipt | { accepted: true; slot: string; action: string };
 
 export function WorkersPlace() {
   const queries = useQueryClient();
-  const profile = useProfile();
   const [opened, setOpened] = useState<string | null>(null);
   const { data, error } = useQuery({
     queryKey: ['workers'],
@@ -36,8 +34,9 @@ export function WorkersPlace() {
   });
   const pause = useMutation({
     mutationFn: async (wanted: Pause | null) => {
-      if (wanted) await request('POST /api/pause', { body: { ...wanted, profile } });
-      else await request('DELETE /api/pause', { query: { profile } });
+      // That of the machine: the table says whether it holds, and it holds every profile.
+      if (wanted) await request('POST /api/pause', { body: wanted });
+      else await request('DELETE /api/pause');
     },
     onSettled: again,
   });

@@ -57,7 +57,8 @@ export async function askDeviceCode(client: Client, signal: AbortSignal): Promis
     verification_uri: page,
     verification_uri_complete: isWebAddress(complete) ? complete : null,
     expiresMs: Math.min(seconds(answer.expires_in) ?? limits.providerSignIn.flowMs, limits.providerSignIn.flowMaxMs),
-    intervalMs: seconds(answer.interval) ?? limits.providerSignIn.pollMs,
+    // A timer of many days would fire at once, again and again.
+    intervalMs: Math.min(seconds(answer.interval) ?? limits.providerSignIn.pollMs, limits.providerSignIn.flowMaxMs),
   };
 }
 
@@ -77,9 +78,13 @@ export async function askTokens(client: Client, grant: Grant, signal: AbortSigna
     refresh_token: typeof refresh_token === 'string' && refresh_token !== '' ? refresh_token : undefined,
     token_type: typeof token_type === 'string' ? token_type : 'Bearer',
     scope: typeof scope === 'string' ? scope : undefined,
-    expiresAt: lastsMs === undefined ? null : Date.now() + lastsMs,
+    // What lasts longer than a date can say has no end.
+    expiresAt: lastsMs === undefined || Date.now() + lastsMs > LAST_DATE_MS ? null : Date.now() + lastsMs,
   };
 }
+
+/** The last instant of ECMAScript. */
+const LAST_DATE_MS = 8.64e15;
 
 type Json = Record<string, unknown>;
 
@@ -132,7 +137,7 @@ function objectOf(text: string): Json | undefined {
 
 const scoped = (oauth: ProviderOauth): Record<string, string> => (scopeOf(oauth) ? { scope: scopeOf(oauth) } : {});
 const resource = ({ resource: named }: ProviderOauth): Record<string, string> => (named ? { resource: named } : {});
-const isWebAddress = (value: unknown): value is string => typeof value === 'string' && /^https?:\/\//.test(value);
+const isWebAddress = (value: unknown): value is string => typeof value === 'string' && /^https?:\/\//.test(value) && URL.canParse(value);
 const seconds = (value: unknown): number | undefined => {
   const number = Number(value);
   return value !== undefined && value !== null && number > 0 && Number.isFinite(number) ? number * 1_000 : undefined;
