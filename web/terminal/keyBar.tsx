@@ -30,7 +30,7 @@ export function KeyBar({ id }: { id: number }) {
     >
       <button
         type="button"
-        aria-label="Control, for the next key"
+        aria-label="Ctrl, for the next key"
         aria-pressed={control}
         onClick={() => setControl(!control)}
         className={`${look} aria-pressed:bg-accent aria-pressed:text-on-accent`}
@@ -39,7 +39,7 @@ export function KeyBar({ id }: { id: number }) {
       </button>
       {keys.map(({ key, name, shown }) => (
         <button key={key} type="button" aria-label={name} onClick={() => press(id, key)} className={look}>
-          {shown}
+          <span aria-hidden="true">{shown}</span>
         </button>
       ))}
     </div>
