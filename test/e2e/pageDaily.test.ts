@@ -182,7 +182,7 @@ t.test('a day with the page', { timeout: 112_000 }, async (t) => {
     await until('a shell runs', async () => /sh$/.test(await small.getByRole('tab').innerText()));
     await small.keyboard.type('sleep 300\n');
     await small.getByTestId('terminal').getByText('sleep 300').waitFor();
-    await small.getByRole('button', { name: 'Ctrl, for the next key' }).tap();
+    await small.getByRole('button', { name: 'Ctrl for the next key' }).tap();
     await small.keyboard.type('c');
     await small.getByTestId('terminal').getByText('^C').waitFor();
     t.same(await accessibilityFaults(small), []);
