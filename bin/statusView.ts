@@ -85,9 +85,9 @@ export function fateOf(row: WorkerRow, nowMs: number): string {
 
 export function pauseLine({ reason, engaged_at, expires_at, scope }: NonNullable<Snapshot['status']['paused']>, nowMs: number): string {
   const what = scope.length ? scope.join(', ') : 'automation';
-  const start = engaged_at ? ` since ${since(engaged_at, nowMs)}` : '';
+  const held = engaged_at ? `has been held for ${since(engaged_at, nowMs)}` : 'is held';
   const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';
-  return `Paused: ${what} is held${start}${end}${reason ? ` (${reason})` : ''} — agent resume lifts it`;
+  return `Paused: ${what} ${held}${end}${reason ? ` (${reason})` : ''} — agent resume lifts it`;
 }
 
 /** A page address may carry the login token; a status that gets pasted somewhere must not. */

@@ -39,7 +39,7 @@ function launcher(): Finding {
     .split(delimiter)
     .map((dir) => join(dir || '.', 'agent'))
     .find((path) => existsSync(path));
-  if (!found) return warn('no `agent` is on the PATH', `npm install -g agent-service, or ln -s ${own} ~/.local/bin/agent`);
+  if (!found) return warn('no `agent` is on the PATH', `mkdir -p ~/.local/bin && ln -s ${own} ~/.local/bin/agent`);
   if (realpathSync(found) !== realpathSync(own))
     return warn(`${found} on the PATH is another installation than ${own}`, `remove one of the two`);
   return ok(found);

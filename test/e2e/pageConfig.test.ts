@@ -39,9 +39,9 @@ await t.test(
     await page.getByText('A number', { exact: true }).waitFor();
     t.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true);
     await field.fill('42');
-    t.match(await page.getByRole('region', { name: 'Unsaved changes' }).innerText(), /1 change\s+counts at once/);
+    t.match(await page.getByRole('region', { name: 'Unsaved changes' }).innerText(), /1 change\s+takes effect at once/);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved; it counts at once').waitFor();
+    await page.getByText('Saved, and in effect').waitFor();
     t.match(config(), /# my settings[\s\S]*# careful[\s\S]*max_turns: 42/);
     t.match(config(), /Bearer abc123def456/, 'the secret stays');
     await page.getByRole('searchbox').fill('');
@@ -71,7 +71,7 @@ await t.test('YAML: an error is shown at its line and nothing is written; mended
   t.equal(config(), before);
   await editor.fill(`${shown}timezone: UTC\n`);
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved; it counts at once').waitFor();
+  await page.getByText('Saved, and in effect').waitFor();
   t.match(config(), /Bearer abc123def456[\s\S]*timezone: UTC/);
 });
 

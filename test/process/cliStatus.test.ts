@@ -104,7 +104,7 @@ t.test('the table names what is not ready and why, the pause, problems, and neve
   t.equal(code, 1);
   t.match(stdout, /agent +ready +\d+ +[\d.]+ s +3 +\d+ MiB +0% +20 +killed by SIGKILL, [\d.]+ m?s ago/);
   t.match(stdout, /Not ready: cron is parked: its configuration is wrong — correct it/);
-  t.match(stdout, /Paused: cron is held since .*, ends in .* \(maintenance\) — agent resume lifts it/);
+  t.match(stdout, /Paused: cron has been held for .*, ends in .* \(maintenance\) — agent resume lifts it/);
   t.match(stdout, /Dashboard: http:\/\/127\.0\.0\.1:9119\/$/m);
   t.notMatch(stdout, /secret/);
 });

@@ -56,7 +56,7 @@ t.test('lesson 40: the live table follows the snapshot of a supervisor that stan
   writeJsonAtomic(home.run.status, statusOf(frozen.pid!, home.root, 'backoff'));
   await terminal.shows(/agent +backoff[^]*Not ready: agent is backoff[^]*q or ctrl-C ends/);
   engagePause(home.estop, { reason: 'tea', scope: [] });
-  await terminal.shows(/Paused: automation is held since .* \(tea\)/);
+  await terminal.shows(/Paused: automation has been held for .* \(tea\)/);
   await terminal.press('q');
   const screen = await terminal.shows('left with 1');
   t.notMatch(screen, /q or ctrl-C ends/, 'the screen from before is back');

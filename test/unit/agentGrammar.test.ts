@@ -76,13 +76,18 @@ t.test('white space of a text survives the chunks', async (t) => {
   t.equal(textOf(await streamed([{ role: 'user', content: 'help' }])), grammarHelp());
 });
 
-t.test('after a tool it says what the tool returned', async (t) => {
-  const chunks = await streamed([
-    { role: 'user', content: 'run: x' },
-    { role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'terminal', args: {} }] },
-    { role: 'tool', toolCallId: '1', toolName: 'terminal', content: 'line one\n  line two', isError: false },
-  ]);
-  t.equal(textOf(chunks), 'terminal returned:\nline one\n  line two');
+t.test('after a tool it says what the tool returned; several lines stand in a fence, longer than any in them', async (t) => {
+  const said = async (content: string) =>
+    textOf(
+      await streamed([
+        { role: 'user', content: 'run: x' },
+        { role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'terminal', args: {} }] },
+        { role: 'tool', toolCallId: '1', toolName: 'terminal', content, isError: false },
+      ]),
+    );
+  t.equal(await said('one line'), 'terminal returned:\none line');
+  t.equal(await said('line one\n  line two'), 'terminal returned:\n```\nline one\n  line two\n```');
+  t.equal(await said('a\n````\nb'), 'terminal returned:\n`````\na\n````\nb\n`````');
 });
 
 t.test('failures and interrupts come as those of a provider', async (t) => {

@@ -1,9 +1,12 @@
 /** The agent worker of this profile while the page has no line to it: is it on its way back, or does somebody have to start it? */
 import { useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import { request } from '../api.ts';
 import { useConnectionState } from './context.ts';
 import { useProfile } from './profile.ts';
 
+/** Shorter is a start or a restart, of which there is nothing to say. */
+const SETTLE_MS = 1_000;
 /** While it is away. */
 const LOOK_MS = 2_000;
 
@@ -11,7 +14,7 @@ export function useAgentSlot() {
   const { phase } = useConnectionState();
   const profile = useProfile() ?? 'default';
   const slot = profile === 'default' ? 'agent' : `agent@${profile}`;
-  const away = phase === 'agentAway';
+  const away = useLasting(phase === 'agentAway');
   const { data } = useQuery({
     queryKey: ['agentSlot', slot],
     queryFn: ({ signal }) => request('GET /api/workers/:slot', { params: { slot }, signal }),
@@ -22,6 +25,18 @@ export function useAgentSlot() {
     retry: false,
   });
   return { slot, worker: away ? data : undefined };
+}
+
+/** True once it has been so for a while. */
+function useLasting(now: boolean): boolean {
+  const [lasting, setLasting] = useState(false);
+  useEffect(() => {
+    setLasting(false);
+    if (!now) return;
+    const later = setTimeout(() => setLasting(true), SETTLE_MS);
+    return () => clearTimeout(later);
+  }, [now]);
+  return now && lasting;
 }
 
 /** Stopped by hand, or given up: it does not come back by itself. */

@@ -6,7 +6,10 @@ import { Marked, searchQuery, useRested } from '../chat/searchHits.tsx';
 import { useConnection } from './context.ts';
 import { useEntries, type Entry } from './paletteEntries.ts';
 
-const CHATS_MAX = 200;
+/** As many as one call answers with. */
+const CHATS_MAX = 500;
+/** Of each kind that fit what is typed. */
+const FITTING_MAX = 50;
 const HITS_MAX = 12;
 /** Of each kind, while nothing narrows them down. */
 const SHOWN = { Actions: 3, Places: 20, Chats: 8, 'Said in chats': HITS_MAX } as const;
@@ -148,7 +151,7 @@ function useGroups(query: string): Group[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const rested = useRested(query.trim());
   const chats = useQuery({
-    queryKey: ['sessions', false],
+    queryKey: ['sessions', 'palette'],
     queryFn: () => connection.callSafely('session.list', { limit: CHATS_MAX }),
     placeholderData: keepPreviousData,
   });
@@ -158,7 +161,7 @@ function useGroups(query: string): Group[] {
   const narrowed = (name: Group['name'], entries: readonly Entry[]): Group => ({
     name,
     from: 0,
-    entries: entries.filter(fits).slice(0, words.length > 0 ? CHATS_MAX : SHOWN[name]),
+    entries: entries.filter(fits).slice(0, words.length > 0 ? FITTING_MAX : SHOWN[name]),
   });
   const groups: Group[] = [
     narrowed('Actions', known.actions),

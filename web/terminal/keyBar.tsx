@@ -30,16 +30,16 @@ export function KeyBar({ id }: { id: number }) {
     >
       <button
         type="button"
-        aria-label="Control, for the next key"
         aria-pressed={control}
         onClick={() => setControl(!control)}
         className={`${look} aria-pressed:bg-accent aria-pressed:text-on-accent`}
       >
-        Ctrl
+        Ctrl <span className="sr-only">for the next key</span>
       </button>
       {keys.map(({ key, name, shown }) => (
-        <button key={key} type="button" aria-label={name} onClick={() => press(id, key)} className={look}>
-          {shown}
+        <button key={key} type="button" onClick={() => press(id, key)} className={look}>
+          <span aria-hidden="true">{shown}</span>
+          <span className="sr-only">{name}</span>
         </button>
       ))}
     </div>
