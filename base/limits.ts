@@ -431,6 +431,9 @@ export const limits = {
     allMax: 12,
     answerMs: 180_000,
     answerMaxChars: 60_000,
+    /** Side questions and background work that are kept of a session, the newest; and those shown with one page of it: together half of what a frame holds. */
+    keptMax: 500,
+    shownMax: 50,
     /** Of the transcript that goes with one, where the model's window is unknown. */
     snapshotMaxChars: 200_000,
     /** Background sessions (`/bg`) that have not told their result yet. */

@@ -85,8 +85,12 @@ export class SessionLink {
     if (all || rowId === null || this.#paging) return;
     this.#paging = true;
     try {
-      const { messages } = await this.#connection.call('session.history', { session_id: this.id, limit: PAGE_ROWS, before_id: rowId });
-      if (this.#transcript?.oldest.rowId === rowId) this.#transcript = withOlder(this.#transcript, messages);
+      const { messages, asides } = await this.#connection.call('session.history', {
+        session_id: this.id,
+        limit: PAGE_ROWS,
+        before_id: rowId,
+      });
+      if (this.#transcript?.oldest.rowId === rowId) this.#transcript = withOlder(this.#transcript, messages, asides);
       this.#draw();
     } catch {
       // The reader is still there: the next look asks again.
@@ -233,7 +237,7 @@ export class SessionLink {
     if (left.length < this.#outgoing.length) this.#setOutgoing(left);
   }
 
-  /** A side question that is answered stands in the transcript. */
+  /** A side question that the transcript holds stands there. */
   #forgetAnswered(): void {
     if (this.#echoes.length === 0 || !this.#transcript) return;
     const answered = new Set(this.#transcript.items.flatMap((item) => (item.kind === 'aside' ? [item.taskId] : [])));

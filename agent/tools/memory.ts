@@ -79,7 +79,8 @@ function changed(entries: string[], { action, content, old_text }: MemoryEdit): 
 function onlyMatch(entries: string[], part: string | undefined): number {
   const found = entries.flatMap((entry, index) => (part && entry.includes(part) ? [index] : []));
   if (found.length === 1) return found[0]!;
-  throw new AgentError('NOT_FOUND', `old_text fits ${found.length} entries, not one`, {
+  const fits = found.length === 0 ? `no entry holds "${part ?? ''}"` : `${found.length} entries hold "${part}"; one must be meant`;
+  throw new AgentError('NOT_FOUND', part ? fits : 'old_text is missing: a part of the entry that is meant', {
     fix: `entries: ${entries.map((entry) => `"${entry}"`).join(', ') || 'none'}`,
   });
 }

@@ -2,8 +2,9 @@
 import { existsSync } from 'node:fs';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
+import { withAsides } from '../../chat/asides.ts';
 import { sessionDelete, sessionHistory, sessionList, sessionResume, sessionTitle } from '../../ipc/contracts/rpc.ts';
-import type { Message, SessionRow } from '../../ipc/contracts/rpcRecords.ts';
+import type { Aside, Message, SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 import { sessionArchive, sessionPrune, sessionSearch, sessionStats } from '../../ipc/contracts/rpcSessions.ts';
 import type { Link } from '../../ipc/link.ts';
 import { openHome } from '../../state/home.ts';
@@ -233,12 +234,22 @@ async function show(input: Input): Promise<number> {
     },
     (sessions) => {
       const session_id = sessions.find(input.args[0]!);
-      return { session_id, messages: sessions.messages(session_id) };
+      return { session_id, messages: sessions.messages(session_id), asides: sessions.asides(session_id) };
     },
   );
   if (input.json) printJson(found);
-  else print(found.messages.map(paragraph).join('\n\n'));
+  else {
+    const said = withAsides(found.messages, found.asides, true);
+    print(said.map((one) => ('message' in one ? paragraph(one.message) : asideParagraph(one.aside))).join('\n\n'));
+  }
   return 0;
+}
+
+function asideParagraph({ kind, question, text, error, status, timestamp, session_id }: Aside): string {
+  const paint = painter(out);
+  const head = kind === 'btw' ? 'aside' : `background ${session_id}`;
+  const answer = error === null ? text || `(${status})` : paint('red', error);
+  return `${paint('bold', head)} ${paint('dim', new Date(timestamp).toLocaleString('sv-SE'))}\n${paint('cyan', question)}\n${answer}`;
 }
 
 function paragraph({ role, content, tool_calls, tool_name, finish_reason, timestamp, error }: Message): string {

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { isoTime } from '../../base/time.ts';
 import type { ExportedSession } from '../../ipc/contracts/rpcSessions.ts';
-import type { Message } from '../../ipc/contracts/rpcRecords.ts';
+import type { Aside, Message } from '../../ipc/contracts/rpcRecords.ts';
 import { openReadOnly, type Db } from '../../state/db/open.ts';
 
 export interface OfflineRow {
@@ -25,6 +25,8 @@ export interface OfflineSessions extends Disposable {
   /** Id, exact title, unique beginning of an id, or `latest`. Errors: UNKNOWN_SESSION. */
   find(name: string): string;
   messages(id: string): Message[];
+  /** Of a file that an older release left: none. */
+  asides(id: string): Aside[];
   document(id: string): ExportedSession;
   search(
     query: string,
@@ -50,6 +52,7 @@ export function openOffline(path: string): OfflineSessions {
     list: (options) => list(db, options),
     find: (name) => find(db, name),
     messages: (id) => messages(db, id),
+    asides: (id) => asides(db, id),
     document: (id) => document(db, id),
     search: (query, limit) => search(db, query, limit),
     stats: () => stats(db, path),
@@ -133,6 +136,28 @@ function messages(db: Db, id: string): Message[] {
     kind: (row.kind ?? 'plain') as Message['kind'],
     in_context: row.compacted !== 1,
     timestamp: isoTime(Number(row.timestamp)),
+  }));
+}
+
+function asides(db: Db, id: string): Aside[] {
+  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'asides'").get()) return [];
+  const rows = db
+    .prepare(
+      `SELECT a.*, (SELECT max(m.id) FROM messages m WHERE m.session_id = a.session_id AND m.active = 1 AND m.position <= a.after_position) AS after_id
+       FROM asides a WHERE a.session_id = ? ORDER BY a.after_position, a.at, a.id`,
+    )
+    .all(id) as Row[];
+  return rows.map((row) => ({
+    id: Number(row.id),
+    task_id: String(row.task_id),
+    kind: row.kind as Aside['kind'],
+    question: String(row.question),
+    text: String(row.text),
+    error: row.error as string | null,
+    status: row.status as Aside['status'],
+    session_id: row.kind === 'background' ? String(row.task_id) : null,
+    after_id: row.after_id as number | null,
+    timestamp: isoTime(Number(row.at)),
   }));
 }
 

@@ -1,6 +1,7 @@
 /** Draws the events of a conversation: streaming text, dim reasoning, lines of tools, what happens beside it, how it ended. */
 import { formatDuration } from '../../base/time.ts';
-import type { Message, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import type { Aside, Message, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import { withAsides } from '../asides.ts';
 import type { ChatEvent } from '../conversation.ts';
 import { markdownStream } from '../markdown.ts';
 import { cutToCells } from '../width.ts';
@@ -140,7 +141,7 @@ export class TurnView {
   }
 
   /** The state of a conversation that was entered in the middle. */
-  recall({ messages, status, inflight, queued }: Snapshot): void {
+  recall({ messages, asides, status, inflight, queued }: Snapshot): void {
     this.#endSegment();
     const spoken = messages.filter(
       ({ role, content, kind }) => kind === 'summary' || ((role === 'user' || role === 'assistant') && content),
@@ -148,7 +149,10 @@ export class TurnView {
     const shown = spoken.slice(-RECALL_MAX);
     if (spoken.length > shown.length)
       this.#screen.line(this.#screen.paint('dim', `… ${spoken.length - shown.length} earlier messages (/history shows them)`));
-    for (const message of shown) this.#recallOne(message);
+    for (const one of withAsides(shown, asides, shown.length === spoken.length)) {
+      if ('message' in one) this.#recallOne(one.message);
+      else if (one.aside.status !== 'running') this.#recallAside(one.aside);
+    }
     this.queued = queued.length;
     this.#tools.clear();
     // Hidden work may ask in a session at rest.
@@ -157,6 +161,11 @@ export class TurnView {
     for (const { tool_id, name, args } of inflight?.tools ?? []) this.#tools.set(tool_id, toolLabel(name, args, this.#screen.columns));
     this.#screen.status('thinking');
     if (inflight?.text) this.#say(inflight.text);
+  }
+
+  #recallAside({ kind, question, text, error, status, task_id }: Aside): void {
+    const title = kind === 'btw' ? `btw: ${question}` : `background ${task_id}`;
+    this.#box(title, error ?? (text || `(${status})`), status === 'error');
   }
 
   #recallOne({ role, content, kind }: Message): void {

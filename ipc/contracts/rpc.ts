@@ -7,7 +7,7 @@ import { z } from '../../base/lazyZod.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { Surface } from './agent.ts';
 import { EventParams } from './rpcEvents.ts';
-import { Message, SessionInfo, SessionRow, Snapshot } from './rpcRecords.ts';
+import { Aside, Message, SessionInfo, SessionRow, Snapshot } from './rpcRecords.ts';
 import { OpenRequest } from './rpcRequests.ts';
 
 const SessionId = z.string({ error: 'session_id is missing' });
@@ -70,7 +70,7 @@ export const sessionHistory = rpcMethod('session.history', {
     order: z.enum(['latest', 'oldest']).optional(),
     offset: z.number().int().min(0).optional(),
   }),
-  result: z.object({ session_id: z.string(), messages: z.array(Message) }),
+  result: z.object({ session_id: z.string(), messages: z.array(Message), asides: z.array(Aside) }),
 });
 
 export const sessionInterrupt = rpcMethod('session.interrupt', {

@@ -82,8 +82,22 @@ export const eventPayloads = {
   'queue.updated': z.object({ queued: z.array(QueuedPrompt) }),
   /** A card goes: it was answered elsewhere, ran out of time, or its turn ended. Clears that card alone. */
   'request.cancel': z.object({ id: z.string(), method: z.enum(requestKinds), reason: z.enum(withdrawReasons) }),
-  'btw.complete': z.object({ task_id: z.string(), question: z.string(), text: z.string(), error: z.string().nullable() }),
-  'background.complete': z.object({ task_id: z.string(), session_id: z.string(), text: z.string(), status: Outcome }),
+  /** `aside_id`: of the record that a snapshot shows. */
+  'btw.complete': z.object({
+    aside_id: z.number(),
+    task_id: z.string(),
+    question: z.string(),
+    text: z.string(),
+    error: z.string().nullable(),
+  }),
+  'background.complete': z.object({
+    aside_id: z.number(),
+    task_id: z.string(),
+    session_id: z.string(),
+    question: z.string(),
+    text: z.string(),
+    status: Outcome,
+  }),
   'subagent.start': z.object({
     subagent_id: z.string(),
     parent_id: z.string().nullable(),

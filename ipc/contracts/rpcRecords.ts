@@ -65,6 +65,25 @@ export const Message = z.object({
 });
 export type Message = z.infer<typeof Message>;
 
+/** What stands in a conversation without being part of it: a side question, or work in the background. */
+export const Aside = z.object({
+  id: z.number(),
+  task_id: z.string(),
+  kind: z.enum(['btw', 'background']),
+  question: z.string(),
+  /** The answer; of long background work its beginning. */
+  text: z.string(),
+  error: z.string().nullable(),
+  status: z.enum(['running', 'complete', 'interrupted', 'error']),
+  /** Where background work is done. */
+  session_id: z.string().nullable(),
+  /** Message that it stands below; null = above all. */
+  after_id: z.number().nullable(),
+  /** RFC 3339. */
+  timestamp: z.string(),
+});
+export type Aside = z.infer<typeof Aside>;
+
 export const SessionRow = z.object({
   id: z.string(),
   source: z.string(),
@@ -118,6 +137,8 @@ export const QueuedPrompt = z.object({ id: z.number(), text: z.string() });
 export const Snapshot = z.object({
   session_id: z.string(),
   messages: z.array(Message),
+  /** Those that stand among these messages. */
+  asides: z.array(Aside),
   /** `waiting`: for an answer of the user (`open_requests`). */
   status: z.enum(['idle', 'working', 'waiting']),
   /** The running turn as far as it is: text streamed so far and open tool calls. */

@@ -95,6 +95,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   const { parts, cut } = inOrder(context);
   const { store, events, turns, desk, search, toolbox, skills, requests, side, background } = parts;
   toolbox.abandonChildren();
+  side.settleCut();
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
   const company = watchCompany(context, () => turns.active().length + side.active().length + toolbox.processes.running);

@@ -7,6 +7,7 @@ import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
 import type { WorkerContext } from '../worker.ts';
+import { beginAside, endAside } from './asides.ts';
 import type { EventLog } from './events.ts';
 import type { SessionRecord, Store } from './store.ts';
 import { originOf } from './toolbox.ts';
@@ -65,13 +66,14 @@ export class Background {
       );
       return { child: child.id, askedBy: session.id };
     });
-    const { messageId } = turns.submit({ sessionId: task.child, text, surface }, (id) =>
+    const { messageId } = turns.submit({ sessionId: task.child, text, surface }, (id) => {
       store.run(
         'INSERT INTO state_meta (key, value) VALUES (?, ?)',
         PREFIX + task.child,
         JSON.stringify({ asked_by: task.askedBy, message_id: id }),
-      ),
-    );
+      );
+      beginAside(store, { sessionId: task.askedBy, taskId: task.child, kind: 'background', question: text });
+    });
     void this.#follow({ ...task, messageId });
     return { taskId: task.child, sessionId: task.child };
   }
@@ -110,8 +112,11 @@ export class Background {
     const asker = store.session(askedBy);
     const done = () => store.run('DELETE FROM state_meta WHERE key = ?', PREFIX + child);
     if (!asker) return void done();
+    const question = transcripts.message(messageId)?.content ?? '';
     events.atomically(askedBy, () => {
-      events.emit(askedBy, null, 'background.complete', { task_id: child, session_id: child, text, status });
+      const aside = { sessionId: askedBy, taskId: child, kind: 'background' as const, question };
+      const aside_id = endAside(store, aside, { text, error: null, status });
+      events.emit(askedBy, null, 'background.complete', { aside_id, task_id: child, session_id: child, question, text, status });
       done();
     });
     events.broadcast('sessions.changed');

@@ -171,6 +171,29 @@ export const stateSchema: Schema = {
       indices: { auxiliary_of_session: 'auxiliary_calls (session_id)' },
       fastIndices: { auxiliary_by_time: 'auxiliary_calls (at)' },
     },
+    /** Beside a conversation: side questions and work in the background, from the moment they are accepted. */
+    asides: {
+      columns: {
+        id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+        session_id: ofSession,
+        /** Of background work the session where it is done. */
+        task_id: 'TEXT NOT NULL UNIQUE',
+        /** `btw`, `background`. */
+        kind: 'TEXT NOT NULL',
+        question: 'TEXT NOT NULL',
+        text: "TEXT NOT NULL DEFAULT ''",
+        error: 'TEXT',
+        /** `running`, `complete`, `interrupted`, `error`. */
+        status: "TEXT NOT NULL DEFAULT 'running'",
+        /** The end of the transcript when it was asked, later when it was answered: it is shown below that. */
+        after_position: 'INTEGER NOT NULL',
+        at: 'INTEGER NOT NULL',
+      },
+      indices: {
+        asides_of_session: 'asides (session_id, after_position)',
+        asides_running: "asides (status) WHERE status = 'running'",
+      },
+    },
     /** Commands that their owner allowed for good (`always`). */
     approval_rules: {
       columns: { id: 'TEXT PRIMARY KEY', tool_name: 'TEXT NOT NULL', rule: 'TEXT NOT NULL', created_at: 'INTEGER NOT NULL' },

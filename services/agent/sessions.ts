@@ -8,6 +8,7 @@ import { isoTime } from '../../base/time.ts';
 import { Surface } from '../../ipc/contracts/agent.ts';
 import type { Message, SessionInfo, SessionRow, Snapshot, TodoItem } from '../../ipc/contracts/rpcRecords.ts';
 import type { WorkerContext } from '../worker.ts';
+import { asidesAmong } from './asides.ts';
 import type { ContextDesk } from './context.ts';
 import type { EventLog } from './events.ts';
 import { factsOf, isFirstTurn, type ModelDesk } from './models.ts';
@@ -87,9 +88,11 @@ export function snapshotOf(parts: SessionParts, session: SessionRecord): Snapsho
   const { store, transcripts, events, turns, requests } = parts;
   const latest_seq = events.settle(session.id);
   const working = turns.isRunning(session.id);
+  const messages = recentMessages(transcripts, session.id, { limit: limits.sessions.snapshotRowsMax });
   return {
     session_id: session.id,
-    messages: recentMessages(transcripts, session.id, { limit: limits.sessions.snapshotRowsMax }),
+    messages,
+    asides: asidesAmong(store, session.id, messages),
     status: statusOf(parts, session.id),
     inflight: turns.inflight(session.id),
     queued: transcripts.queued(session.id).map(({ id, content }) => ({ id, text: content })),

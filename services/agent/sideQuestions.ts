@@ -8,14 +8,16 @@ import { limits } from '../../base/limits.ts';
 import { abortReason, within } from '../../base/time.ts';
 import type { Model, ModelMessage } from '../../agent/ports.ts';
 import type { WorkerContext } from '../worker.ts';
+import { beginAside, endAside, openQuestions } from './asides.ts';
 import type { EventLog } from './events.ts';
 import type { ModelDesk } from './models.ts';
-import type { SessionRecord } from './store.ts';
+import type { SessionRecord, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turns.ts';
 
 export interface SideParts {
   context: WorkerContext;
+  store: Store;
   transcripts: Transcripts;
   events: EventLog;
   turns: Turns;
@@ -40,7 +42,7 @@ export class SideQuestions {
     this.#parts = parts;
   }
 
-  /** The answer comes as `btw.complete`. Errors: BUSY when too many are under way, DRAINING. */
+  /** The answer comes as `btw.complete`. Errors: BUSY when too many are under way, DRAINING, those of the store. */
   ask(session: SessionRecord, question: string): string {
     if (this.#leaving)
       throw new AgentError('DRAINING', 'the agent worker is on its way out', { retryAfterMs: 1_000, fix: 'ask again in a moment' });
@@ -51,6 +53,9 @@ export class SideQuestions {
         fix: 'wait for one of them',
       });
     const taskId = sortableId('btw');
+    // On record before it is accepted: whoever asks again after a crash sees what became of it.
+    const { store } = this.#parts;
+    store.transaction(() => beginAside(store, { sessionId: session.id, taskId, kind: 'btw', question }));
     const controller = new AbortController();
     const answer = this.#answer(session, question, controller.signal);
     this.#asked.set(taskId, { sessionId: session.id, controller, answer });
@@ -65,6 +70,11 @@ export class SideQuestions {
 
   active(): string[] {
     return [...this.#asked.entries()].map(([id, { sessionId }]) => `side question ${id} of ${sessionId}`);
+  }
+
+  /** At start: what the last worker was asked and could not answer. It is not asked again by itself: it cost money once. */
+  settleCut(): void {
+    for (const cut of openQuestions(this.#parts.store)) this.#tell(cut, { text: '', error: CUT });
   }
 
   /** Ends all of them with an error event. */
@@ -107,19 +117,37 @@ export class SideQuestions {
     sessionId: string,
     { taskId, question, answer }: { taskId: string; question: string; answer: Promise<string> },
   ): Promise<void> {
-    const payload = await answer.then(
-      (text) => ({ task_id: taskId, question, text, error: null }),
-      (thrown: unknown) => ({ task_id: taskId, question, text: '', error: sentence(thrown) }),
+    const said = await answer.then(
+      (text) => ({ text, error: null }),
+      (thrown: unknown) => ({ text: '', error: sentence(thrown) }),
     );
     this.#asked.delete(taskId);
+    this.#tell({ sessionId, taskId, question }, said);
+  }
+
+  /** The record first, and with it the event; where the store refuses, followers hear it all the same. */
+  #tell(
+    { sessionId, taskId, question }: { sessionId: string; taskId: string; question: string },
+    { text, error }: { text: string; error: string | null },
+  ): void {
+    const { store, events, context } = this.#parts;
+    const payload = { task_id: taskId, question, text, error };
     try {
-      this.#parts.events.emit(sessionId, null, 'btw.complete', payload);
+      // Its session was deleted meanwhile, and with it all that was said in it.
+      if (!store.session(sessionId)) return;
+      events.atomically(sessionId, () => {
+        const end = { text, error, status: error === null ? ('complete' as const) : ('error' as const) };
+        const aside_id = endAside(store, { sessionId, taskId, kind: 'btw', question }, end);
+        events.emit(sessionId, null, 'btw.complete', { aside_id, ...payload });
+      });
     } catch (thrown) {
-      this.#parts.context.log.warn(`the answer to a side question could not be stored: ${messageOf(thrown)}`, { session_id: sessionId });
-      this.#parts.events.tell(sessionId, 'btw.complete', payload);
+      context.log.warn(`the answer to a side question could not be stored: ${messageOf(thrown)}`, { session_id: sessionId });
+      events.tell(sessionId, 'btw.complete', { aside_id: 0, ...payload });
     }
   }
 }
+
+const CUT = 'TURN_CUT: the agent worker ended before this was answered — ask again';
 
 /** Half of the window at four characters a token: the answer and the question need room too. */
 const CHARS_PER_TOKEN_KEPT = 2;

@@ -34,6 +34,9 @@ interface Row {
   created_at: number;
 }
 
+/** What a write would do to its file now. */
+type Change = { name: string; before: string; after: string } | { misfit: string };
+
 export class StagedWrites {
   #store: Store;
   #memory: MemoryStore;
@@ -73,12 +76,18 @@ export class StagedWrites {
   async list(): Promise<StagedWrite[]> {
     const { createTwoFilesPatch } = await import('diff');
     return this.#rows().map((row) => {
-      const { name, before, after } = this.#change(row);
-      const diff =
-        before === after ? '(it changes nothing any more)' : createTwoFilesPatch(name, name, before, after, '', '', { context: 2 });
+      const change = this.#change(row);
       const { id, kind, target, action, session_id } = row;
-      return { id, kind, target, action, diff: diff.replace(/^=+\n/, ''), session_id, created_at: isoTime(row.created_at) };
+      return { id, kind, target, action, diff: diffOf(change), session_id, created_at: isoTime(row.created_at) };
     });
+
+    function diffOf(change: Change): string {
+      if ('misfit' in change) return `(it does not fit any more: ${change.misfit})`;
+      const { name, before, after } = change;
+      if (before === after) return '(it changes nothing any more)';
+      // Without the lines for tools that patch many files at once.
+      return createTwoFilesPatch(name, name, before, after, '', '', { context: 2 }).replace(/^(?:Index: .*\n)?=+\n/, '');
+    }
   }
 
   /** Each on its own: one that cannot be done stays and says why. */
@@ -118,7 +127,7 @@ export class StagedWrites {
   }
 
   /** Text before and after; an edit that no longer fits shows why instead. */
-  #change(row: Row): { name: string; before: string; after: string } {
+  #change(row: Row): Change {
     if (row.kind === 'memory') {
       const edit = MemoryEdit.parse(JSON.parse(row.payload));
       const before = this.#memory.read(edit.target);
@@ -126,7 +135,7 @@ export class StagedWrites {
       try {
         return { name, before, after: edited(before, edit).text };
       } catch (thrown) {
-        return { name, before: '', after: `(it does not fit any more: ${messageOf(thrown)})\n` };
+        return { misfit: messageOf(thrown) };
       }
     }
     const { path, content } = SkillWrite.parse(JSON.parse(row.payload));

@@ -1,10 +1,15 @@
 /** Side questions end with their worker, said and not silently; the model that answers them sees no tools. */
 import t from 'tap';
+import { limits } from '../../base/limits.ts';
 import { drain } from '../../ipc/contracts/peer.ts';
-import { promptBtw } from '../../ipc/contracts/rpcSessions.ts';
+import { eventsSince, sessionHistory, sessionResume } from '../../ipc/contracts/rpc.ts';
+import { promptBackground, promptBtw } from '../../ipc/contracts/rpcSessions.ts';
+import { asidesAmong, beginAside, endAside } from '../../services/agent/asides.ts';
+import { Store } from '../../services/agent/store.ts';
 import { startOpenAi } from '../fakes/openaiServer.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 t.test('a drain ends a side question with an error event, and takes no new ones', async (t) => {
@@ -39,4 +44,88 @@ t.test('the request of a side question holds the conversation as talk and no too
   t.ok(body.messages.every(({ role, tool_calls }) => role !== 'tool' && !tool_calls));
   t.match(body.messages.at(-1), { role: 'user', content: 'who asked that?' });
   t.match(JSON.stringify(body.messages), /called read_file/);
+});
+
+t.test(
+  'a side question is on record before it is accepted, and its answer where it came: also after a SIGKILL of the worker',
+  async (t) => {
+    using home = testHome();
+    const first = await startWorker(home, 'agent', { demo: true });
+    let session_id = '';
+    let lastSeen = 0;
+    let firstMessage = 0;
+    {
+      using client = await connect(first);
+      session_id = await client.create();
+      await client.link.call(promptBtw, { session_id, text: 'say: 3 words' });
+      await client.next('btw.complete');
+      firstMessage = (await client.turn(session_id, 'say: 1 word')).complete.message_id!;
+      await client.link.call(promptBtw, { session_id, text: 'say: 2 words' });
+      const { payload } = await client.next('btw.complete', ({ payload: { question } }) => question === 'say: 2 words');
+      t.match(payload, { text: 'alpha bravo', aside_id: Number });
+      await client.turn(session_id, 'say: 1 word');
+      await client.link.call(promptBtw, { session_id, text: 'slow: 60' });
+      await client.link.call(promptBackground, { session_id, text: 'slow: 60' });
+      const { asides } = await client.link.call(sessionResume, { session_id });
+      t.match(asides.slice(2), [
+        { kind: 'btw', question: 'slow: 60', status: 'running', text: '' },
+        { kind: 'background', question: 'slow: 60', status: 'running', session_id: /^ses_/ },
+      ]);
+      lastSeen = client.events.findLast(({ seq, session_id: of }) => seq !== null && of === session_id)!.seq!;
+    }
+    await first.kill('SIGKILL');
+    await using second = await startWorker(home, 'agent', { demo: true });
+    using client = await connect(second);
+    const { asides, messages } = await until('the background work is told', async () => {
+      const snapshot = await client.link.call(sessionResume, { session_id });
+      return snapshot.asides.every(({ status }) => status !== 'running') && snapshot;
+    });
+    const last = messages.at(-1)!.id;
+    t.match(asides, [
+      { kind: 'btw', question: 'say: 3 words', text: 'alpha bravo charlie', status: 'complete', error: null, after_id: null },
+      { kind: 'btw', question: 'say: 2 words', text: 'alpha bravo', status: 'complete', after_id: firstMessage },
+      { kind: 'btw', question: 'slow: 60', text: '', status: 'error', error: /^TURN_CUT: .* ask again$/, after_id: last },
+      { kind: 'background', question: 'slow: 60', status: 'interrupted', after_id: last },
+    ]);
+    const { events } = await client.link.call(eventsSince, { session_id, last_seen: lastSeen });
+    t.match(
+      events.filter(({ type }) => type.endsWith('.complete')).map(({ type, payload }) => [type, payload.aside_id]),
+      [
+        ['btw.complete', asides[2]!.id],
+        ['background.complete', asides[3]!.id],
+      ],
+      'who was there meanwhile is told the same',
+    );
+    const page = await client.link.call(sessionHistory, { session_id, before_id: messages[2]!.id });
+    t.same(
+      page.asides.map(({ question }) => question),
+      ['say: 3 words', 'say: 2 words'],
+      'each page has its own',
+    );
+    const { asides: latest } = await client.link.call(sessionHistory, { session_id, limit: 1 });
+    t.same(
+      latest.map(({ question }) => question),
+      ['slow: 60', 'slow: 60'],
+    );
+  },
+);
+
+t.test('answers beside a conversation are bounded, and go with their session', async (t) => {
+  using home = testHome();
+  const store = new Store(home.stateDb);
+  t.teardown(() => store.close());
+  const session = store.createSession({ source: 'cli', cwd: '/' });
+  const count = () => store.one<{ n: number }>('SELECT count(*) AS n FROM asides')!.n;
+  for (let n = 0; n < limits.side.keptMax + 20; n++) {
+    const aside = { sessionId: session.id, taskId: `btw_${n}`, kind: 'btw' as const, question: 'q' };
+    beginAside(store, aside);
+    endAside(store, aside, { text: 'x'.repeat(limits.side.answerMaxChars + 10), error: null, status: 'complete' });
+  }
+  t.equal(count(), limits.side.keptMax);
+  const shown = asidesAmong(store, session.id, []);
+  t.equal(shown.length, limits.side.shownMax);
+  t.match(shown.at(-1), { task_id: `btw_${limits.side.keptMax + 19}`, text: /^x+$/ });
+  t.equal(shown[0]!.text.length, limits.side.answerMaxChars);
+  store.deleteSession(session.id);
+  t.equal(count(), 0);
 });

@@ -59,7 +59,7 @@ t.test('cfg.16 memory.write_approval stages writes for review: nothing is writte
   const both = await client.link.call(memoryReview, { decision: 'approve', all: true });
   t.match(
     both,
-    { done: { length: 1 }, failed: [{ message: /fits 0 entries/ }], staged: [{ action: 'replace', diff: /does not fit any more/ }] },
+    { done: { length: 1 }, failed: [{ message: /no entry holds/ }], staged: [{ action: 'replace', diff: /does not fit any more/ }] },
     'one that cannot be done stays, and says why',
   );
 });

@@ -149,7 +149,7 @@ t.test('slash.3 /btw answers from the conversation while a turn runs, and leaves
   const { data } = await run(client, session, '/btw say: 4 words');
   const { payload } = await client.next('btw.complete', ({ payload: found }) => found.task_id === (data as { task_id: string }).task_id);
   t.match(payload, { question: 'say: 4 words', text: 'alpha bravo charlie delta', error: null });
-  t.same(await client.link.call(sessionHistory, { session_id: session }), before);
+  t.same((await client.link.call(sessionHistory, { session_id: session })).messages, before.messages);
   t.same(await waiting(client, session), []);
   t.notOk(client.events.some(({ type, payload: found }) => type === 'message.complete' && found.status !== 'interrupted'));
   await run(client, session, '/stop');

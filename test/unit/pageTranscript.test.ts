@@ -1,10 +1,10 @@
 /** The page's picture of a session: a pure function of snapshot and numbered events. */
 import t from 'tap';
 import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
-import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import type { Aside, Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { rowsOf } from '../../web/chat/messageRows.ts';
 import { fromSnapshot, withOlder } from '../../web/chat/snapshot.ts';
-import { applyEvent, type Transcript } from '../../web/chat/transcript.ts';
+import { applyEvent, type Item, type Transcript } from '../../web/chat/transcript.ts';
 
 const info: SessionInfo = {
   model: 'rehearsal',
@@ -29,6 +29,7 @@ const info: SessionInfo = {
 const snapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
   session_id: 's',
   messages: [],
+  asides: [],
   status: 'idle',
   inflight: null,
   queued: [],
@@ -275,7 +276,7 @@ t.test('answers from beside the conversation and helpers at work are shown, and 
     event('message.start', { message_id: 2 }),
     event('subagent.start', { subagent_id: 'h', parent_id: null, goal: 'read logs', task_index: 0, task_count: 1, depth: 1 }),
     event('subagent.progress', { subagent_id: 'h', text: '', tool_name: 'terminal' }),
-    event('btw.complete', { task_id: 'b', question: 'why?', text: '', error: 'TIMEOUT: too slow' }),
+    event('btw.complete', { aside_id: 3, task_id: 'b', question: 'why?', text: '', error: 'TIMEOUT: too slow' }),
   ]);
   t.same(helped.helpers, [{ id: 'h', goal: 'read logs', doing: 'terminal' }]);
   t.match(helped.items.at(-1), { kind: 'aside', question: 'why?', text: 'TIMEOUT: too slow', failed: true });
@@ -283,6 +284,48 @@ t.test('answers from beside the conversation and helpers at work are shown, and 
     event('message.complete', { message_id: 2, text: 'done', status: 'complete', usage: null, error: null, duration_ms: 1 }),
   ]);
   t.same(over.helpers, []);
+});
+
+t.test('what was asked aside stands where it was: among its messages, below the page before, once', async (t) => {
+  const aside = (id: number, after_id: number | null, more: Partial<Aside> = {}): Aside => ({
+    id,
+    task_id: `b${id}`,
+    kind: 'btw',
+    question: `q${id}`,
+    text: `a${id}`,
+    error: null,
+    status: 'complete',
+    session_id: null,
+    after_id,
+    timestamp: '2026-01-01T00:00:00Z',
+    ...more,
+  });
+  const messages = [row(11, 'user', 'three'), row(12, 'assistant', 'third'), row(13, 'user', 'four'), row(14, 'assistant', 'fourth')];
+  const order = (items: readonly Item[]) => items.map(({ kind, id }) => `${kind} ${id}`);
+  const began = fromSnapshot(
+    snapshot({
+      messages,
+      asides: [aside(5, 9), aside(6, 12), aside(7, 12), aside(8, 14, { status: 'running', text: '' })],
+      latest_seq: seq,
+    }),
+    0,
+  );
+  t.same(order(began.items), ['aside -5', 'user 11', 'agent 12', 'aside -6', 'aside -7', 'user 13', 'agent 14', 'aside -8']);
+  t.match(began.items.at(-1), { running: true, question: 'q8' });
+  const answered = play(began, [
+    event('prompt.accepted', { message_id: 15, text: 'five', surface: 'cli' }),
+    event('btw.complete', { aside_id: 8, task_id: 'b8', question: 'q8', text: 'a8', error: null }),
+  ]);
+  t.same(order(answered.items).slice(-3), ['agent 14', 'user 15', 'aside -8'], 'the answer stands where it came');
+  const older = withOlder(answered, [row(1, 'user', 'one'), row(9, 'assistant', 'first')], [aside(2, null), aside(3, 1), aside(8, 9)]);
+  t.same(order(older.items).slice(0, 5), ['aside -2', 'user 1', 'aside -3', 'agent 9', 'aside -5'], 'one that is known is not shown again');
+  const again = fromSnapshot(
+    snapshot({ messages: [...messages, row(15, 'user', 'five')], asides: [aside(6, 12), aside(7, 12), aside(5, 15), aside(8, 15)] }),
+    0,
+    older,
+  );
+  t.same(order(again.items).slice(-3), ['user 15', 'aside -5', 'aside -8']);
+  t.equal(again.items.filter(({ kind, id }) => kind === 'aside' && id === -5).length, 1);
 });
 
 t.test('what is on its way stands below until the transcript holds it, and prompts behind an answer are counted', async (t) => {

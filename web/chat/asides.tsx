@@ -22,29 +22,35 @@ export function SummaryCard({ text }: { text: string }) {
   );
 }
 
-export function AsideCard({ item: { question, text, failed, sessionId } }: { item: AsideItem }) {
+/** A side question with its answer, or work in the background with its result; while it lasts, that it does. */
+export function AsideCard({ item: { question, text, running, failed, sessionId } }: { item: AsideItem }) {
+  const state = running ? 'Work in the background' : failed ? 'Background work did not finish' : 'Background work is done';
   return (
     <section
-      aria-label={sessionId ? 'Background work is done' : 'Side answer'}
+      aria-label={sessionId ? state : 'Side answer'}
       className="rounded-xl bg-tint px-4 py-3 text-sm"
-      data-aside=""
+      data-aside={running ? 'running' : 'done'}
     >
       <header className="mb-1.5 flex items-center gap-2 text-soft">
         <CornerDownRight size={15} className="shrink-0" />
-        <span className="min-w-0 flex-1 font-medium break-words">
-          {sessionId ? (failed ? 'Background work did not finish' : 'Background work is done') : question}
-        </span>
+        <span className="min-w-0 flex-1 font-medium wrap-anywhere">{sessionId ? state : question}</span>
         {sessionId && (
           <Link to="/chat/$sessionId" params={{ sessionId }} className="shrink-0 text-accent underline underline-offset-3">
             See the work
           </Link>
         )}
-        <CopyButton text={text} label="Copy the answer" />
+        {running ? <Turning label="under way" /> : <CopyButton text={text} label="Copy the answer" />}
       </header>
-      {failed ? <p className="text-bad">{text}</p> : <Markdown text={text || 'It said nothing.'} />}
+      {sessionId && question && <p className="mb-1.5 line-clamp-2 text-soft wrap-anywhere">{question}</p>}
+      {!running &&
+        (failed ? <p className="text-bad wrap-anywhere">{text || 'It said nothing.'}</p> : <Markdown text={text || 'It said nothing.'} />)}
     </section>
   );
 }
+
+const Turning = ({ label }: { label: string }) => (
+  <span role="img" aria-label={label} className="mr-2 size-3.5 shrink-0 animate-turn rounded-full border-2 border-edge border-t-accent" />
+);
 
 interface EchoProps {
   echo: Echo;
@@ -59,7 +65,7 @@ export function EchoCard({ echo: { line, state, text, choices }, onPick, onClose
         <SquareSlash size={15} className="shrink-0" />
         <code className="min-w-0 flex-1 truncate font-mono text-[0.8125rem]">{line}</code>
         {state === 'running' ? (
-          <span role="img" aria-label="running" className="mr-2 size-3.5 animate-turn rounded-full border-2 border-edge border-t-accent" />
+          <Turning label="running" />
         ) : (
           <IconButton label="Close" onClick={onClose}>
             <X size={14} />

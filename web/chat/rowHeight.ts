@@ -38,7 +38,7 @@ function itemHeight(item: Item): number {
     case 'summary':
       return 46;
     case 'aside':
-      return 64 + LINE_PX * linesOf(item.text, LINE_CHARS);
+      return item.running ? 46 : 64 + LINE_PX * linesOf(item.text, LINE_CHARS);
   }
 }
 

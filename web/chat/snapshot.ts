@@ -1,6 +1,6 @@
 /** A session from what the service has stored: its newest rows, older pages before them, and the turn under way. */
-import type { Message, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
-import type { AgentItem, Item, ToolUse, Transcript, Turn } from './transcript.ts';
+import type { Aside, Message, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import type { AgentItem, AsideItem, Item, ToolUse, Transcript, Turn } from './transcript.ts';
 
 /** A first page this small is the whole of the session: the service cuts by number (400) and by size (6 million characters). */
 const WHOLE_ROWS_MAX = 100;
@@ -8,14 +8,15 @@ const WHOLE_CHARS_MAX = 3_000_000;
 
 /** `before`: what was shown until now; older pages that were read stay. */
 export function fromSnapshot(snapshot: Snapshot, nowMs: number, before: Transcript | null = null): Transcript {
-  const { session_id, messages, inflight, queued, plan, open_requests, info, latest_seq, epoch } = snapshot;
+  // An agent worker of an older release knows of no asides.
+  const { session_id, messages, asides = [], inflight, queued, plan, open_requests, info, latest_seq, epoch } = snapshot;
   const { items, orphans } = itemsOf(messages, new Map());
   const turn = turnOf(snapshot, items, nowMs);
   const fresh: Transcript = {
     sessionId: session_id,
     epoch,
     seq: latest_seq,
-    items,
+    items: withAsides(items, asides),
     oldest: { rowId: messages[0]?.id ?? null, all: isWhole(messages), orphans },
     queued,
     turn: inflight || turn ? turn : null,
@@ -36,16 +37,49 @@ const isWhole = (messages: readonly Message[]): boolean =>
 function keepOlder(before: Transcript, fresh: Transcript): Transcript {
   const first = fresh.items[0];
   const at = first ? before.items.findIndex(({ kind, id }) => kind === first.kind && id === first.id) : -1;
-  return at > 0 ? { ...fresh, items: [...before.items.slice(0, at), ...fresh.items], oldest: before.oldest } : fresh;
+  if (at <= 0) return fresh;
+  // What was answered meanwhile stands further down now.
+  const moved = new Set(fresh.items.flatMap((item) => (item.kind === 'aside' ? [item.taskId] : [])));
+  const older = before.items.slice(0, at).filter((item) => item.kind !== 'aside' || !moved.has(item.taskId));
+  return { ...fresh, items: [...older, ...fresh.items], oldest: before.oldest };
 }
 
 /** The transcript with the rows before its first one; no rows = there are none. */
-export function withOlder(before: Transcript, messages: readonly Message[]): Transcript {
+export function withOlder(before: Transcript, messages: readonly Message[], asides: readonly Aside[] = []): Transcript {
   const [first] = messages;
-  if (!first) return { ...before, oldest: { ...before.oldest, all: true, orphans: new Map() } };
+  const known = new Set(before.items.flatMap((item) => (item.kind === 'aside' ? [item.taskId] : [])));
+  const fresh = asides.filter(({ task_id }) => !known.has(task_id));
+  if (!first) {
+    const items = [...withAsides([], fresh), ...before.items];
+    return { ...before, items, oldest: { ...before.oldest, all: true, orphans: new Map() } };
+  }
   const { items, orphans } = itemsOf(messages, before.oldest.orphans);
-  return { ...before, items: [...items, ...before.items], oldest: { rowId: first.id, all: false, orphans } };
+  return { ...before, items: [...withAsides(items, fresh), ...before.items], oldest: { rowId: first.id, all: false, orphans } };
 }
+
+/** Each below its message; where that one is on another page, below the last that came before it. In their order. */
+function withAsides(items: readonly Item[], asides: readonly Aside[]): Item[] {
+  const placed = [...items];
+  for (const aside of asides) {
+    const after = aside.after_id ?? 0;
+    const below = placed.findLastIndex((item) => item.id === after && item.id > 0);
+    let at = 1 + (below >= 0 ? below : placed.findLastIndex(({ id }) => id > 0 && id < after));
+    while (placed[at]?.kind === 'aside') at++;
+    placed.splice(at, 0, asideItem(aside));
+  }
+  return placed;
+}
+
+const asideItem = ({ id, task_id, question, text, error, status, session_id }: Aside): AsideItem => ({
+  kind: 'aside',
+  id: -id,
+  taskId: task_id,
+  question,
+  text: error ?? text,
+  running: status === 'running',
+  failed: status === 'error' || status === 'interrupted',
+  sessionId: session_id,
+});
 
 // --- the turn under way ---
 

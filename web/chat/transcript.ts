@@ -64,13 +64,16 @@ export interface SummaryItem {
   text: string;
 }
 
-/** Answered beside the conversation: a side question, or work in the background. */
+/** Beside the conversation: a side question, or work in the background. */
 export interface AsideItem {
   kind: 'aside';
+  /** Below zero: the number of the service's record, apart from those of messages. */
   id: number;
   taskId: string;
   question: string;
   text: string;
+  /** It is not answered yet. */
+  running: boolean;
   failed: boolean;
   /** Where background work was done. */
   sessionId: string | null;
@@ -174,15 +177,25 @@ const reducers: Reducers = {
   'session.title': (before, { title }) => ({ ...before, info: { ...before.info, title } }),
   'session.usage': (before, { usage }) => ({ ...before, info: { ...before.info, usage } }),
   'session.changed': (before) => ({ ...before, stale: true }),
-  'btw.complete': (before, { task_id, question, text, error }, { seq }) =>
-    added(before, { kind: 'aside', id: -seq, taskId: task_id, question, text: error ?? text, failed: error !== null, sessionId: null }),
-  'background.complete': (before, { task_id, session_id, text, status: outcome }, { seq }) =>
-    added(before, {
+  'btw.complete': (before, { aside_id, task_id, question, text, error }, { seq }) =>
+    answered(before, {
       kind: 'aside',
-      id: -seq,
+      id: -(aside_id || seq),
       taskId: task_id,
-      question: '',
+      question,
+      text: error ?? text,
+      running: false,
+      failed: error !== null,
+      sessionId: null,
+    }),
+  'background.complete': (before, { aside_id, task_id, session_id, question, text, status: outcome }, { seq }) =>
+    answered(before, {
+      kind: 'aside',
+      id: -(aside_id || seq),
+      taskId: task_id,
+      question,
       text,
+      running: false,
       failed: outcome !== 'complete',
       sessionId: session_id,
     }),
@@ -227,6 +240,12 @@ function status(before: Transcript, { kind, text, phase }: EventPayloads['status
 // --- items ---
 
 const added = (before: Transcript, item: Item): Transcript => ({ ...before, items: [...before.items, item] });
+
+/** It goes to the end, where it came; what stood for it while it was waited for goes. */
+const answered = (before: Transcript, item: AsideItem): Transcript => ({
+  ...before,
+  items: [...before.items.filter((one) => one.kind !== 'aside' || one.taskId !== item.taskId), item],
+});
 
 function completed(
   before: Transcript,

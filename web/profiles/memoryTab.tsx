@@ -1,10 +1,10 @@
 /** What the agent of a profile remembers, and the writes that wait for its owner. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useId, useState, type ReactNode } from 'react';
 import type { AnswerOf } from '../../ipc/httpRoute.ts';
 import type { showMemory } from '../../ipc/contracts/http/memory.ts';
 import { request } from '../api.ts';
-import { age } from '../app/format.ts';
+import { age, sentence } from '../app/format.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/dialog.tsx';
 import { Command, Notice } from '../ui/notice.tsx';
@@ -90,10 +90,7 @@ function Staged({ profile, shown: { staged, write_approval } }: { profile: strin
   const review = useMutation({
     mutationFn: ({ decision, ids }: { decision: 'approve' | 'reject'; ids: string[] }) =>
       request('POST /api/memory/review', { query: { profile }, body: { decision, ids } }),
-    onSuccess: ({ done, failed }, { decision }) =>
-      toast(
-        `${done.length} ${decision === 'approve' ? 'written' : 'dropped'}${failed[0] ? `; ${failed[0].id}: ${failed[0].message}` : ''}.`,
-      ),
+    onSuccess: ({ done }, { decision }) => done.length > 0 && toast(`${done.length} ${decision === 'approve' ? 'written' : 'dropped'}.`),
     onSettled: () => queries.invalidateQueries({ queryKey: ['memory', profile] }),
   });
   if (staged.length === 0) {
@@ -105,6 +102,7 @@ function Staged({ profile, shown: { staged, write_approval } }: { profile: strin
     );
   }
   const all = staged.map(({ id }) => id);
+  const refusals = new Map(review.data?.failed.map(({ id, message }) => [id, message]));
   const buttons = (ids: string[], suffix = '') => (
     <div className="flex flex-wrap gap-2">
       <Button weight="strong" disabled={review.isPending} onClick={() => review.mutate({ decision: 'approve', ids })}>
@@ -122,19 +120,41 @@ function Staged({ profile, shown: { staged, write_approval } }: { profile: strin
       actions={staged.length > 1 ? buttons(all, ' all') : undefined}
     >
       {review.error && <Problem thrown={review.error} />}
-      {staged.map(({ id, kind, target, action, diff, created_at }) => (
-        <Card key={id} className="grid gap-3">
-          <p className="text-sm">
-            <span className="font-medium">
-              {kind === 'skill' ? `Skill ${target}` : titles[target as Target].title}: {action}
-            </span>{' '}
-            <span className="text-soft">{age(created_at) === 'now' ? 'just now' : `${age(created_at)} ago`}</span>
-          </p>
-          <Diff text={diff} />
-          {buttons([id])}
-        </Card>
+      {staged.map((write) => (
+        <StagedCard key={write.id} write={write} refusal={refusals.get(write.id)}>
+          {buttons([write.id])}
+        </StagedCard>
       ))}
     </Section>
+  );
+}
+
+interface StagedCardProps {
+  write: Shown['staged'][number];
+  /** Why it could not be written, when that was tried. */
+  refusal: string | undefined;
+  children: ReactNode;
+}
+
+function StagedCard({ write: { kind, target, action, diff, created_at }, refusal, children }: StagedCardProps) {
+  const name = useId();
+  const since = age(created_at);
+  return (
+    <Card className="grid gap-3" role="group" aria-labelledby={name}>
+      <p className="text-sm">
+        <span id={name} className="font-medium">
+          {kind === 'skill' ? `Skill ${target}` : titles[target as Target].title}: {action}
+        </span>{' '}
+        <span className="text-soft">{since === 'now' ? 'just now' : `${since} ago`}</span>
+      </p>
+      <Diff text={diff} />
+      {refusal && (
+        <Notice tone="bad" title="It was not written">
+          {sentence(refusal)}
+        </Notice>
+      )}
+      {children}
+    </Card>
   );
 }
 
@@ -147,7 +167,7 @@ function Diff({ text }: { text: string }) {
       aria-label="What would change"
     >
       {lines.map((line, n) => (
-        <span key={n} className={`block break-words ${colours[line[0] ?? ''] ?? ''}`}>
+        <span key={n} className={`block break-words ${/^(?:---|\+\+\+) /.test(line) ? 'text-soft' : (colours[line[0] ?? ''] ?? '')}`}>
           {line || ' '}
         </span>
       ))}

@@ -34,7 +34,16 @@ export function Section({ title, lead, actions, children }: SectionProps) {
 }
 
 /** A raised area: one thing of a list, or a form. */
-export function Card({ children, className = '', ...rest }: { children: ReactNode; className?: string; 'data-platform'?: string }) {
+interface CardProps {
+  children: ReactNode;
+  className?: string;
+  /** One of several that are alike, with its name. */
+  role?: 'group';
+  'aria-labelledby'?: string;
+  'data-platform'?: string;
+}
+
+export function Card({ children, className = '', ...rest }: CardProps) {
   return (
     <div className={`min-w-0 rounded-xl border border-line bg-surface p-4 ${className}`} {...rest}>
       {children}

@@ -13,6 +13,7 @@ import {
 } from '../../../ipc/contracts/rpc.ts';
 import { sessionArchive, sessionBranch, sessionClose, sessionCwd, sessionUndo } from '../../../ipc/contracts/rpcSessions.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
+import { asidesAmong } from '../asides.ts';
 import { refuseOtherProfile } from '../conversations.ts';
 import { branch, undo } from '../lineage.ts';
 import {
@@ -131,7 +132,7 @@ function readingMethods(parts: SessionParts): Handler[] {
     handle(sessionHistory, ({ session_id, limit = HISTORY_DEFAULT, before_id, order, offset }) => {
       const session = requireSession(store, session_id);
       const messages = recentMessages(transcripts, session.id, { limit, beforeId: before_id, order, offset });
-      return { session_id: session.id, messages };
+      return { session_id: session.id, messages, asides: asidesAmong(store, session.id, messages, before_id) };
     }),
   ];
 }
