@@ -46,7 +46,7 @@ export function makeCertificate(): Certificate {
   const [chain, key, both] = ['chain.pem', 'key.pem', 'both.pem'].map((name) => join(dir, name)) as [string, string, string];
   const subject = ['-subj', `/CN=${PROXY_NAME}`, '-addext', `subjectAltName=DNS:${PROXY_NAME}`];
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  execFileSync('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', key, '-out', chain], { stdio: 'pipe' });
+  execFileSync('/usr/bin/openssl', ['req', '-x509', ...kind, ...subject, '-keyout', key, '-out', chain], { stdio: 'pipe' });
   const ca = readFileSync(chain, 'utf8');
   writeFileSync(both, `${ca}${readFileSync(key, 'utf8')}`);
   return { ca, chain, key, both, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) };
@@ -127,10 +127,11 @@ const programs: Record<ProxyKind, Program> = {
 export async function startReverseProxy(kind: ProxyKind, options: ProxyOptions): Promise<ReverseProxy> {
   const program = programs[kind];
   const path = await requirePackage(program.package, program.path);
+  const block = filled(documented(kind), program.puts(options));
   const dir = mkdtempSync(join(tmpdir(), `agent-${kind}-`));
   const file = join(dir, 'config');
   mkdirSync(join(dir, 'home'));
-  writeFileSync(file, program.whole(filled(documented(kind), program.puts(options)), dir));
+  writeFileSync(file, program.whole(block, dir));
   const said = join(dir, 'output');
   const stderr = openSync(said, 'a');
   const child = spawn(path, program.args(file, dir), {
