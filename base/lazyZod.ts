@@ -42,6 +42,7 @@ const CHAINED: ReadonlySet<PropertyKey> = new Set([
   'regex',
   'refine',
   'extend',
+  'omit',
   'partial',
   'readonly',
   'trim',

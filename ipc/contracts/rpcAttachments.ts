@@ -1,5 +1,5 @@
 /** Files that went with the prompts of a session, as the agent worker keeps them. */
-import { z } from 'zod';
+import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { Attachment } from './rpcRecords.ts';
