@@ -13,6 +13,8 @@ export class Vitals {
   #word: Liveness = 'ok';
   #signs: Signs;
   #look: MainLook | undefined;
+  /** This silence has been too long once: only a beat changes that, not a clock read a moment later. */
+  #isTooLong = false;
 
   constructor(nowMs: number) {
     this.#signs = newSigns(nowMs);
@@ -25,12 +27,15 @@ export class Vitals {
   beat(beat: Beat, nowMs: number): void {
     this.#signs = afterBeat(this.#signs, beat, nowMs);
     this.#look = undefined;
+    this.#isTooLong = false;
   }
 
   /** At every pulse while it is ready. Reads /proc only of a process that has been silent for too long. */
   check(pid: number, nowMs: number, bounds: Bounds): Verdict {
     if (isSuspicious(this.#signs, nowMs, bounds)) this.#look = lookAtMain(pid, nowMs, this.#look);
-    const verdict = judge(this.#signs, nowMs, bounds, this.#look?.signs);
+    const judged = judge(this.#signs, nowMs, bounds, this.#look?.signs);
+    this.#isTooLong ||= judged.kill;
+    const verdict = { ...judged, kill: this.#isTooLong };
     if (verdict.word !== this.#word) {
       this.#word = verdict.word;
       this.history.push({ at: new Date().toISOString(), word: verdict.word, why: verdict.why });
