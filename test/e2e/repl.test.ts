@@ -121,12 +121,14 @@ t.test('a conversation in a terminal', async (t) => {
   await t.test('a choice is a card: a number or the arrows pick, an answer of one’s own is one too', async () => {
     await terminal.type('/bp reminder');
     await terminal.press('Enter');
-    await terminal.shows('What should I remind you of?');
+    await terminal.shows('What should it say?');
     await terminal.type('feed the cat');
     await terminal.press('Enter');
-    await terminal.shows(/When\?[\s\S]*❯ 1\. 30m/);
+    await terminal.shows(/At what time\?[\s\S]*❯ 1\. 09:00/);
     await terminal.press('Enter');
-    await terminal.shows('Made the job “Reminder”');
+    await terminal.shows(/On which days\?[\s\S]*❯ 1\. every day/);
+    await terminal.press('Enter');
+    await terminal.shows('Made the job “Reminder: feed the cat”');
   });
 
   await t.test('a side question and its answer stand beside the conversation', async (t) => {

@@ -235,10 +235,10 @@ t.test('a blueprint is asked for field by field, its default first; what the cro
   await dispatch(offering({ origin: 'irc:#room' }), second.choices![0]!.line);
   const errors = [{ path: 'values.days', message: 'one of day, weekday' }];
   const refusing = offering({
-    call: (async (name: string, params: unknown) => {
+    call: async (name: string, params: unknown) => {
       if (name === 'cron.blueprints.preview') throw new AgentError('INVALID_PARAMS', 'no', { facts: { errors } });
       return offering().call(name as never, params as never);
-    }) as CommandHost['call'],
+    },
   });
   t.match(await dispatch(refusing, '/bp tea what=x days=never ...'), {
     kind: 'choice',

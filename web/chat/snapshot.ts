@@ -8,7 +8,7 @@ const WHOLE_CHARS_MAX = 3_000_000;
 
 /** `before`: what was shown until now; older pages that were read stay. */
 export function fromSnapshot(snapshot: Snapshot, nowMs: number, before: Transcript | null = null): Transcript {
-  // An agent worker of an older release knows of no asides.
+  // oxlint-disable-next-line typescript/no-useless-default-assignment -- an agent worker of an older release knows of no asides
   const { session_id, messages, asides = [], inflight, queued, plan, open_requests, info, latest_seq, epoch } = snapshot;
   const { items, orphans } = itemsOf(messages, new Map());
   const turn = turnOf(snapshot, items, nowMs);

@@ -53,7 +53,7 @@ export const timeField = (preset: string): Field => ({
   help: '24 hours, HH:MM',
 });
 
-export const daysField: Field = {
+export const daysField = {
   name: 'days',
   type: 'choice',
   label: 'On which days?',
@@ -63,7 +63,7 @@ export const daysField: Field = {
     { value: 'weekday', label: 'Monday to Friday' },
     { value: 'weekend', label: 'Saturday and Sunday' },
   ],
-};
+} satisfies Field;
 
 export const everyField = (preset: string, values: readonly string[]): Field => ({
   name: 'every',

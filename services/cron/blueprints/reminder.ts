@@ -1,4 +1,9 @@
-import { sh, timeField, type Blueprint } from './blueprint.ts';
+import { daysField, sh, timeField, type Blueprint } from './blueprint.ts';
+
+const mondayToSunday = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'].map((day) => ({
+  value: day.toLowerCase(),
+  label: `every ${day}`,
+}));
 
 export const reminder: Blueprint = {
   key: 'reminder',
@@ -9,22 +14,11 @@ export const reminder: Blueprint = {
   fields: [
     { name: 'what', type: 'text', label: 'What should it say?', long: true },
     timeField('09:00'),
-    {
-      name: 'days',
-      type: 'choice',
-      label: 'On which days?',
-      default: 'day',
-      options: [
-        { value: 'day', label: 'every day' },
-        { value: 'weekday', label: 'Monday to Friday' },
-        { value: 'week', label: 'once a week, on the day below' },
-      ],
-    },
-    { name: 'weekday', type: 'weekday', label: 'Once a week on', default: 'monday', help: 'counts only when it is once a week' },
+    { ...daysField, options: [...daysField.options, ...mondayToSunday] },
   ],
-  job: ({ what, time, days, weekday }) => ({
+  job: ({ what, time, days }) => ({
     name: `Reminder: ${what!.split('\n')[0]!}`,
-    schedule: `every ${days === 'week' ? weekday : days} ${time}`,
+    schedule: `every ${days} ${time}`,
     script: { kind: 'sh', text: `printf '%s\\n' ${sh(what!)}\n` },
   }),
 };
