@@ -29,7 +29,10 @@ export async function startCron(context: WorkerContext): Promise<WorkerService> 
     running: sum(({ runner }) => runner.active().length),
     held: sum(({ scheduler }) => scheduler.held()),
   });
-  const pruning = setInterval(() => desks.all().forEach((desk) => desk.prune()), limits.gateway.pruneMs).unref();
+  const pruning = setInterval(() => {
+    desks.look();
+    desks.all().forEach((desk) => desk.prune());
+  }, limits.gateway.pruneMs).unref();
 
   return {
     handlers: handlers(desks, tellFacts),

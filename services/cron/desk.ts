@@ -3,11 +3,13 @@
  * of the default profile is always open; another opens when it is first needed, or at the start when it has jobs.
  */
 import { existsSync } from 'node:fs';
+import { coalesced } from '../../base/coalesce.ts';
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { loadConfig, type LoadedConfig } from '../../state/config/load.ts';
 import { readSecrets } from '../../state/env.ts';
 import { stampOf } from '../../state/fileStamp.ts';
 import { DEFAULT_PROFILE, listProfiles, requireProfile, type ProfilePaths } from '../../state/home.ts';
+import { watchProfiles } from '../../state/profileWatch.ts';
 import type { WorkerContext } from '../worker.ts';
 import { createHandover, type Handover } from './handover.ts';
 import { pruneOutput } from './output.ts';
@@ -32,29 +34,44 @@ export interface Desks extends Disposable {
   of(profile: string): Desk;
   /** Those that are open, the default one first. */
   all(): Desk[];
-  /** Opens the desk of every profile that has jobs; from here on a desk starts when it opens. */
+  /** Opens the desk of every profile that has jobs; from here on a desk starts when it opens, and profiles are followed as they come, go and are renamed. */
   start(): void;
+  /** Looks which profiles there are. */
+  look(): void;
 }
 
 export function createDesks(context: WorkerContext, onChange: () => void): Desks {
   const open = new Map<string, Desk>();
   let started = false;
+  let watching: Disposable | undefined;
+  /** A run of a profile that is gone is not over. */
+  let leaving = false;
+  const lookSoon = coalesced(() => desks.look());
 
   const close = (name: string): void => {
     open.get(name)?.[Symbol.dispose]();
     open.delete(name);
   };
-  /** A profile that was deleted takes its jobs along. */
-  const forgetGone = (): void => {
+  /** A profile that was deleted or renamed takes its jobs along, once none of them runs. Answers whether one does. */
+  const forgetGone = (): boolean => {
     const names = listProfiles(context.home);
-    for (const name of [...open.keys()].filter((one) => !names.includes(one))) close(name);
+    const gone = [...open.values()].filter((desk) => !names.includes(desk.context.profile));
+    const busy = gone.filter(({ runner }) => runner.active().length > 0);
+    for (const desk of gone) if (!busy.includes(desk)) close(desk.context.profile);
+    leaving = busy.length > 0;
+    return leaving;
+  };
+  const changed = (): void => {
+    if (leaving) lookSoon();
+    onChange();
   };
   const desks: Desks = {
     of(profile) {
       const found = open.get(profile);
       if (found && (profile === DEFAULT_PROFILE || existsSync(found.context.paths.soul))) return found;
       forgetGone();
-      const desk = openDesk(contextOf(context, requireProfile(context.home, profile)), onChange);
+      watching ??= started ? watchProfiles(context.home, lookSoon) : undefined;
+      const desk = openDesk(contextOf(context, requireProfile(context.home, profile)), changed);
       open.set(profile, desk);
       if (started) desk.start();
       return desk;
@@ -66,6 +83,12 @@ export function createDesks(context: WorkerContext, onChange: () => void): Desks
     start() {
       started = true;
       for (const desk of open.values()) desk.start();
+      desks.look();
+    },
+    look() {
+      watching ??= watchProfiles(context.home, lookSoon);
+      // The same jobs under another name wait until the old name's run is over.
+      if (forgetGone()) return;
       for (const name of listProfiles(context.home)) {
         if (open.has(name) || !existsSync(context.home.profile(name).cronDb)) continue;
         try {
@@ -75,8 +98,11 @@ export function createDesks(context: WorkerContext, onChange: () => void): Desks
           context.log.error(`the jobs of profile ${name} cannot be read: ${messageOf(thrown)}`);
         }
       }
+      onChange();
     },
     [Symbol.dispose]() {
+      lookSoon.cancel();
+      watching?.[Symbol.dispose]();
       for (const name of open.keys()) close(name);
     },
   };

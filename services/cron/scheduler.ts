@@ -3,7 +3,9 @@
  * changed clock is noticed, and none at all while no job waits. The pause sentinel is read at the
  * moment of each claim.
  */
+import { existsSync } from 'node:fs';
 import { limits } from '../../base/limits.ts';
+import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { whenResumed } from '../../state/pauseWatch.ts';
 import { isPaused, readPause } from '../../state/pause.ts';
 import type { WorkerContext } from '../worker.ts';
@@ -62,6 +64,8 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
     if (stopped) return;
     const nowMs = Date.now();
     noticeClock(nowMs);
+    // Deleted or renamed meanwhile: whoever has it under its name now claims what is due.
+    if (profile !== DEFAULT_PROFILE && !existsSync(context.paths.soul)) return;
     if (store.countDue(nowMs) > 0) {
       if (isPaused(home, 'cron', profile)) return hold();
       const catchUp = context.config().config.cron?.catch_up_missed !== false;

@@ -1,12 +1,22 @@
 /** Changing jobs, jobs of several profiles, and what is shown of them: a real cron worker. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import * as cron from '../../ipc/contracts/cron.ts';
+import { deleteProfile, renameProfile } from '../../state/profiles.ts';
 import { fakeAgent } from '../fakes/agentTurns.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
+
+/** Empty for one that was closed meanwhile. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
 
 const soul = { 'profiles/work/SOUL.md': 'You work.' };
 
@@ -39,6 +49,36 @@ t.test('the jobs of each profile stand in its own store, ask its own agent, and 
   await link.call(cron.createJob, { schedule: '1s', script: null, prompt: 'tick' });
   await until('the rest goes on', () => root.turns.length > 0);
   t.ok(work.turns.length <= asked + 1);
+});
+
+t.test('jobs go with their profile: renamed, they run under its new name; deleted, they end; nobody has to ask', async (t) => {
+  using home = testHome({ ...soul, 'profiles/work/scripts/note.sh': 'echo x >> ran\n' });
+  await using worker = await startWorker(home, 'cron');
+  using link = await worker.dial();
+  const dir = (name: string) => home.profile(name).dir;
+  const { job } = await link.call(cron.createJob, { schedule: 'every 1s', script: 'note.sh', profile: 'work' });
+  const runs = async (profile: string) => (await link.call(cron.listRuns, { job_id: job.id, limit: 1_000, profile })).runs;
+  await until('it runs', async () => (await runs('work')).some(({ status }) => status === 'ok'));
+
+  await renameProfile(home, 'work', 'office');
+  const renamedAt = Date.now();
+  await until('it runs under the new name', () => {
+    const output = join(dir('office'), 'cron', 'output', job.id);
+    return existsSync(output) && readdirSync(output).some((name) => statSync(join(output, name)).mtimeMs > renamedAt + 1_000);
+  });
+  const all = await runs('office');
+  t.ok(
+    all.filter(({ scheduled_instant: at }) => at && Date.parse(at) > renamedAt).every(({ status }) => status !== 'error'),
+    'none failed for want of its folder',
+  );
+  t.equal(new Set(all.map(({ scheduled_instant }) => scheduled_instant)).size, all.length, 'no instant ran twice');
+  t.notOk(existsSync(dir('work')), 'nothing is made where it was');
+
+  const { backup } = await deleteProfile(home, 'office');
+  const open = () => readdirSync(`/proc/${worker.child.pid}/fd`).map((fd) => linkOf(`/proc/${worker.child.pid}/fd/${fd}`));
+  await until('the worker has let go of it', () => !open().some((path) => path.startsWith(backup)));
+  t.notOk(existsSync(dir('office')));
+  t.ok(existsSync(join(backup, 'SOUL.md')));
 });
 
 t.test('a change moves the next run only when the schedule is another one', async (t) => {
