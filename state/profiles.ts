@@ -9,6 +9,7 @@ import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { activeProfile, useProfile } from './activeProfile.ts';
 import { readJson, writeError, writeFileAtomic, writeJsonAtomic } from './atomicFile.ts';
+import { versionOf } from './config/change.ts';
 import { setConfigValues } from './config/edit.ts';
 import { loadConfig } from './config/load.ts';
 import { DEFAULT_PROFILE, listProfiles, PROFILE_NAME, requireProfile, type Home, type ProfilePaths } from './home.ts';
@@ -257,8 +258,15 @@ export function readSoul({ soul }: ProfilePaths): string {
   }
 }
 
-/** New conversations have it. Errors: DISK_FULL, HOME_UNUSABLE. */
-export const writeSoul = ({ soul }: ProfilePaths, text: string): void => writeFileAtomic(soul, text);
+/** New conversations have it. `version`: what is to be written over. Errors: CONFIG_CHANGED, DISK_FULL, HOME_UNUSABLE. */
+export function writeSoul(paths: ProfilePaths, text: string, version?: string): void {
+  if (version !== undefined && version !== versionOf(readSoul(paths))) {
+    throw new AgentError('CONFIG_CHANGED', `${paths.soul} was changed by somebody else meanwhile; nothing was written`, {
+      fix: 'read it again, then write without a version or with the new one',
+    });
+  }
+  writeFileAtomic(paths.soul, text);
+}
 
 const descriptionOf = ({ dir }: Pick<ProfilePaths, 'dir'>): string => join(dir, 'profile.json');
 

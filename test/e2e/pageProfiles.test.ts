@@ -1,5 +1,5 @@
 /** The place for profiles in a real Chromium, on the whole real service. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ensurePage, startBrowser } from '../harness/browser.ts';
@@ -45,7 +45,19 @@ t.test('a profile is made, changed, talked to, and deleted', { timeout: 150_000 
     await page.getByRole('textbox', { name: 'Personality' }).fill('You are terse.\n');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved. New conversations have it.').waitFor();
-    t.equal(readFileSync(join(home.root, 'profiles/work/SOUL.md'), 'utf8'), 'You are terse.\n');
+    const soul = join(home.root, 'profiles/work/SOUL.md');
+    t.equal(readFileSync(soul, 'utf8'), 'You are terse.\n');
+    await page.getByRole('textbox', { name: 'Personality' }).fill('You are mine.\n');
+    writeFileSync(soul, 'You are theirs.\n');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Somebody else changed SOUL.md meanwhile').waitFor();
+    t.equal(readFileSync(soul, 'utf8'), 'You are theirs.\n', 'nothing of the agent’s own writing is lost');
+    t.same(await accessibilityFaults(page), []);
+    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await until(
+      'theirs is shown',
+      async () => (await page.getByRole('textbox', { name: 'Personality' }).inputValue()) === 'You are theirs.\n',
+    );
 
     await page.getByRole('tab', { name: 'Skills' }).click();
     await page.getByText('How tea is made').waitFor();

@@ -156,7 +156,9 @@ t.test('personality, description, model and the profile of commands are written 
     ).json();
   t.match(await call('GET', '/api/profiles/work/soul'), { content: 'You work.', exists: true });
   t.match(await call('GET', '/api/profiles/default/soul'), { content: '', exists: false });
-  t.match(await call('PUT', '/api/profiles/work/soul', { content: 'You are terse.\n' }), { content: 'You are terse.\n' });
+  const { version } = (await call('GET', '/api/profiles/work/soul')) as { version: string };
+  t.match(await call('PUT', '/api/profiles/work/soul', { content: 'You are terse.\n', version }), { content: 'You are terse.\n' });
+  t.match(await call('PUT', '/api/profiles/work/soul', { content: 'You are late.\n', version }), { status: 409, code: 'CONFIG_CHANGED' });
   t.equal(readFileSync(join(home.root, 'profiles/work/SOUL.md'), 'utf8'), 'You are terse.\n');
   t.match(await call('PUT', '/api/profiles/work/soul', { content: 'x'.repeat(100_001) }), { status: 422 });
   t.match(await call('PUT', '/api/profiles/work/description', { description: 'mail' }), { description: 'mail' });

@@ -1,9 +1,10 @@
 /** The personality of a profile: the text of its SOUL.md. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { request } from '../api.ts';
+import { ApiError, request } from '../api.ts';
 import { Button } from '../ui/button.tsx';
 import { TextArea } from '../ui/field.tsx';
+import { Notice } from '../ui/notice.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -15,10 +16,10 @@ export function SoulTab({ profile }: { profile: string }) {
     queryKey: ['soul', profile],
     queryFn: ({ signal }) => request('GET /api/profiles/:name/soul', { params, signal }),
   });
-  /** What was typed; null = nothing yet, and the file is shown as it is. */
-  const [draft, setDraft] = useState<string | null>(null);
+  /** What was typed, over which version; null = nothing yet, and the file is shown as it is. */
+  const [draft, setDraft] = useState<{ text: string; version: string } | null>(null);
   const save = useMutation({
-    mutationFn: (content: string) => request('PUT /api/profiles/:name/soul', { params, body: { content } }),
+    mutationFn: (body: { content: string; version?: string }) => request('PUT /api/profiles/:name/soul', { params, body }),
     onSuccess(saved) {
       queries.setQueryData(['soul', profile], saved);
       setDraft(null);
@@ -27,8 +28,15 @@ export function SoulTab({ profile }: { profile: string }) {
   });
   if (error && !data) return <Problem thrown={error} onRetry={() => void refetch()} />;
   if (!data) return <Skeleton height={20} />;
-  const text = draft ?? data.content;
-  const changed = draft !== null && draft !== data.content;
+  const text = draft?.text ?? data.content;
+  const version = draft?.version ?? data.version;
+  const changed = draft !== null && text !== data.content;
+  const conflict = save.error instanceof ApiError && save.error.code === 'CONFIG_CHANGED';
+  const takeTheirs = () => {
+    save.reset();
+    setDraft(null);
+    void refetch();
+  };
   return (
     <div className="grid gap-3">
       <TextArea
@@ -39,15 +47,31 @@ export function SoulTab({ profile }: { profile: string }) {
         maxLength={100_000}
         placeholder="You are …"
         hint={`Every conversation begins with this text (SOUL.md)${data.exists ? '' : '; while it is empty, the built-in one counts'}.`}
-        onChange={(event) => setDraft(event.target.value)}
+        onChange={(event) => setDraft({ text: event.target.value, version })}
       />
-      {save.error && <Problem thrown={save.error} />}
+      {conflict && (
+        <Notice
+          tone="warn"
+          title="Somebody else changed SOUL.md meanwhile"
+          actions={
+            <div className="flex flex-wrap gap-2">
+              <Button onClick={takeTheirs}>Take theirs</Button>
+              <Button disabled={save.isPending} onClick={() => save.mutate({ content: text })}>
+                Save mine over it
+              </Button>
+            </div>
+          }
+        >
+          Nothing was written; what you typed still stands above.
+        </Notice>
+      )}
+      {save.error && !conflict && <Problem thrown={save.error} />}
       <div className="flex flex-wrap items-center justify-end gap-2">
         <span className="mr-auto text-xs text-soft">{text.length.toLocaleString()} characters</span>
-        <Button disabled={!changed} onClick={() => setDraft(null)}>
+        <Button disabled={!changed} onClick={takeTheirs}>
           Undo changes
         </Button>
-        <Button weight="strong" disabled={!changed || save.isPending} onClick={() => save.mutate(text)}>
+        <Button weight="strong" disabled={!changed || save.isPending || conflict} onClick={() => save.mutate({ content: text, version })}>
           {save.isPending ? 'Saving…' : 'Save'}
         </Button>
       </div>

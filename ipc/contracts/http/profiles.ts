@@ -100,7 +100,8 @@ export const setProfileModelRoute = httpRoute('PUT /api/profiles/:name/model', {
   errors: ['UNKNOWN_PROFILE', 'CONFIG_INVALID', 'DISK_FULL'],
 });
 
-const Soul = z.object({ content: z.string(), path: z.string(), exists: z.boolean() });
+/** `version` names what the file says. */
+const Soul = z.object({ content: z.string(), version: z.string(), path: z.string(), exists: z.boolean() });
 
 export const getSoul = httpRoute('GET /api/profiles/:name/soul', {
   tag,
@@ -112,9 +113,9 @@ export const getSoul = httpRoute('GET /api/profiles/:name/soul', {
 
 export const putSoul = httpRoute('PUT /api/profiles/:name/soul', {
   tag,
-  summary: 'Writes SOUL.md; new conversations have it.',
+  summary: 'Writes SOUL.md; new conversations have it. With the `version` that was read, only over that one.',
   params: Named,
-  body: z.strictObject({ content: z.string().max(limits.profiles.soulMaxChars) }),
+  body: z.strictObject({ content: z.string().max(limits.profiles.soulMaxChars), version: z.string().max(64).optional() }),
   result: Soul,
-  errors: ['UNKNOWN_PROFILE', 'DISK_FULL'],
+  errors: ['UNKNOWN_PROFILE', 'CONFIG_CHANGED', 'DISK_FULL'],
 });

@@ -1,6 +1,7 @@
 /** Profiles: the same functions of state/profiles.ts as `agent profile`. */
 import * as contract from '../../../ipc/contracts/http/profiles.ts';
 import { activeProfile, useProfile } from '../../../state/activeProfile.ts';
+import { versionOf } from '../../../state/config/change.ts';
 import { DEFAULT_PROFILE, requireProfile, type ProfilePaths } from '../../../state/home.ts';
 import {
   createProfile,
@@ -62,12 +63,15 @@ export function profileRoutes({ context }: Dashboard): HttpHandler[] {
     }),
     on(contract.setProfileModelRoute, ({ params: { name }, body }) => setProfileModel(home, within(name), body)),
     on(contract.getSoul, ({ params: { name } }) => soulOf(requireProfile(home, within(name)))),
-    on(contract.putSoul, ({ params: { name }, body: { content } }) => {
+    on(contract.putSoul, ({ params: { name }, body: { content, version } }) => {
       const profile = requireProfile(home, within(name));
-      writeSoul(profile, content);
+      writeSoul(profile, content, version);
       return soulOf(profile);
     }),
   ];
 }
 
-const soulOf = (profile: ProfilePaths) => ({ content: readSoul(profile), path: profile.soul, exists: existsSync(profile.soul) });
+function soulOf(profile: ProfilePaths) {
+  const content = readSoul(profile);
+  return { content, version: versionOf(content), path: profile.soul, exists: existsSync(profile.soul) };
+}
