@@ -31,7 +31,7 @@ export function createJob({ context, store }: Desk, params: NewJob): string {
     });
   }
   const nowMs = Date.now();
-  const schedule = readSchedule({ context }, params.schedule, params.timezone);
+  const schedule = readSchedule({ context }, params.schedule, params.timezone, nowMs);
   const id = hexId(12);
   store.insertJob({
     id,
@@ -52,9 +52,9 @@ export function createJob({ context, store }: Desk, params: NewJob): string {
   return id;
 }
 
-/** In the zone given, else of config.yaml, else of the machine. Errors: BAD_SCHEDULE. */
-export function readSchedule({ context }: Pick<Desk, 'context'>, text: string, timezone?: string): Schedule {
-  return parseSchedule(text, { nowMs: Date.now(), zone: timezone?.trim() || zoneOf({ context }) });
+/** In the zone given, else of config.yaml, else of the machine; an interval counts from `nowMs`. Errors: BAD_SCHEDULE. */
+export function readSchedule({ context }: Pick<Desk, 'context'>, text: string, timezone?: string, nowMs: number = Date.now()): Schedule {
+  return parseSchedule(text, { nowMs, zone: timezone?.trim() || zoneOf({ context }) });
 }
 
 export const zoneOf = ({ context }: Pick<Desk, 'context'>): string => context.config().config.timezone ?? systemZone();

@@ -182,7 +182,7 @@ t.test('for one user, with linger', { skip }, async (t) => {
   await t.test('what could never boot is refused, with the reason', async (t) => {
     const into = (path: string) => systemd.run(agentWords('service', 'install', '--json'), { user: 'ada', env: { AGENT_HOME: path } });
     t.match((await into('/tmp/home')).stderr, /SERVICE_REFUSED.*temporary/);
-    t.match((await into('/root/home')).stderr, /SERVICE_REFUSED.*cannot use \/root\/home/);
+    t.match((await into('/root/home')).stderr, /HOME_UNUSABLE.*cannot use \/root\/home/);
     t.match(await agent('service', 'install', '--system'), { code: 1, stderr: /installed by root — sudo agent service install --system/ });
   });
 

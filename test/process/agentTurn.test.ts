@@ -81,7 +81,7 @@ t.test(
       async () => (await client.link.call(approvalRespond, { session_id: sessionId, choice: 'once' })).resolved === 1,
     );
     const { complete, events } = await turn;
-    t.match(complete, { status: 'complete', text: /^terminal returned:\n\w+\n/ });
+    t.match(complete, { status: 'complete', text: /^terminal returned:\n```\n\w+\n/ });
     const tool = events.find(({ type }) => type === 'tool.complete')!.payload as EventPayloads['tool.complete'];
     t.match(tool, { name: 'terminal', args: { command: 'uname -s; env' }, is_error: false, result: { exit_code: 0 } });
     t.match(tool.result_text, /LANG=C\.UTF-8/);
