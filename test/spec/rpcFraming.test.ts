@@ -66,6 +66,7 @@ const needed: Record<string, object> = {
   'session.archive': { archived: true },
   'session.prune': { older_than_days: 30, dry_run: true },
   'session.import': { sessions: [{ messages: [{ role: 'user', content: 'from elsewhere' }] }] },
+  'session.attachment': { attachment: `${'0'.repeat(64)}.png` },
   'session.cwd': { cwd: '/' },
   'request.shown': { request_id: 'nobody' },
   'request.answer': { request_id: 'nobody', result: {} },
@@ -89,6 +90,7 @@ const needed: Record<string, object> = {
 };
 /** Where what is asked for does not exist here, the method itself says so. */
 const refused: Record<string, string> = {
+  'session.attachment': 'NOT_FOUND',
   'skills.view': 'NOT_FOUND',
   'skills.toggle': 'NOT_FOUND',
   'skills.save': 'NOT_FOUND',
