@@ -1,8 +1,8 @@
 /** What was commanded and what came of it: the last thousand receipts, also over restarts (contract §4). */
-import { existsSync, readFileSync } from 'node:fs';
 import { limits } from '../base/limits.ts';
 import { LogFile } from '../base/logFile.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
+import { readReceipts } from '../ipc/receiptFile.ts';
 
 /** A receipt is about 300 bytes; one old file is kept, so at least `receiptsMax` are on disk. */
 const FILE_MAX_BYTES = limits.supervisor.receiptsMax * 512;
@@ -13,7 +13,7 @@ export class ReceiptBook {
 
   constructor(path: string) {
     this.#file = new LogFile(path, { maxBytes: FILE_MAX_BYTES, keep: 1 });
-    this.#receipts = [`${path}.1`, path].flatMap(readReceipts).slice(-limits.supervisor.receiptsMax);
+    this.#receipts = readReceipts(path);
   }
 
   /** All of them with one write. */
@@ -35,18 +35,4 @@ export class ReceiptBook {
   [Symbol.dispose](): void {
     this.#file.close();
   }
-}
-
-function readReceipts(path: string): Receipt[] {
-  if (!existsSync(path)) return [];
-  return readFileSync(path, 'utf8')
-    .split('\n')
-    .flatMap((line) => {
-      try {
-        return line ? [JSON.parse(line) as Receipt] : [];
-      } catch {
-        // a torn last line of a killed supervisor
-        return [];
-      }
-    });
 }

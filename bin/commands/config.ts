@@ -2,8 +2,9 @@
 import { stringify } from 'yaml';
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
+import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
-import { getConfigValue, parseKeyPath, parseValue, setConfigValue } from '../../state/config/edit.ts';
+import { getConfigValue, parseKeyPath, parseValue, replaceConfigText, setConfigValue } from '../../state/config/edit.ts';
 import { classOf, whenInForce, type ChangeClass } from '../../state/config/classes.ts';
 import type { ConfigField } from '../../state/config/fields.ts';
 import { parseConfigText, readText } from '../../state/config/load.ts';
@@ -13,6 +14,7 @@ import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, typ
 import { refuseSecret } from '../../state/config/accept.ts';
 import { requireKnownKey } from '../configKeys.ts';
 import { note, out, print, printJson } from '../terminal.ts';
+import { textOf } from '../textInput.ts';
 
 const key: Argument = { name: 'key', summary: 'dotted path; a backslash makes a dot part of a name (providers.a\\.b.kind)' };
 const force: Option = { flags: '--force', summary: 'also a key that this version does not know' };
@@ -82,6 +84,17 @@ export const command: Command = {
       options: [jsonErrorsOption],
       examples: [{ line: 'EDITOR=nano agent config edit', does: 'a broken edit never reaches the service' }],
       run: edit,
+    },
+    {
+      name: 'write',
+      summary: 'Replace the whole of it by a text, when that is valid',
+      arguments: [{ name: 'file', summary: 'a file, or - for stdin', complete: 'file' }],
+      options: [jsonOption],
+      examples: [
+        { line: 'agent config write new.yaml', does: 'a broken one changes nothing, and the line is named' },
+        { line: 'ssh box agent config get | agent config write -', does: 'the settings of another machine' },
+      ],
+      run: write,
     },
     {
       name: 'check',
@@ -197,6 +210,15 @@ async function check(input: Input): Promise<number> {
 async function edit(input: Input): Promise<number> {
   const { editConfig } = await import('../editConfig.ts');
   return editConfig(prepared(input));
+}
+
+async function write(input: Input): Promise<number> {
+  const text = await textOf(input.args[0]!, limits.state.configMaxBytes);
+  const file = prepared(input);
+  await replaceConfigText(file, text);
+  if (input.json) printJson({ path: file, saved: true });
+  else print(`Saved ${file}`);
+  return exitCodes.ok;
 }
 
 /** The file's path, with the home made. */

@@ -109,6 +109,17 @@ t.test('a secret is not taken into config.yaml; the name of a variable is', asyn
   t.equal((await cli(['config', 'set', 'mcp_servers.x.headers.X-Key', '${X_KEY}'], { home })).code, 0);
 });
 
+t.test('the whole file is replaced from a file or stdin, when it is valid', async (t) => {
+  using home = testHome({ 'config.yaml': '# mine\ntimezone: UTC\n' });
+  const refused = await cli(['config', 'write', '-'], { home, stdin: 'timezone: UTC\nmodel: [\n' });
+  t.match(refused, { code: 78, stderr: /config\.yaml:\d+:\d+/ });
+  t.equal(readFileSync(home.config, 'utf8'), '# mine\ntimezone: UTC\n');
+  const text = '# theirs\ntimezone: Asia/Tokyo\n';
+  t.match(await cli(['config', 'write', '-'], { home, stdin: text }), { code: 0, stdout: /^Saved .*config\.yaml/ });
+  t.equal(readFileSync(home.config, 'utf8'), text);
+  t.match(await cli(['config', 'write', '/no/such'], { home }), { code: 2, stderr: /cannot read \/no\/such/ });
+});
+
 t.test('edit needs a terminal and says what to use instead', async (t) => {
   using home = testHome();
   t.match(await cli(['config', 'edit'], { home, env: { EDITOR: 'true' } }), {

@@ -28,7 +28,16 @@ t.test('a parked slot: the sentence and the fix first, how often, the last lines
     const list = await cli(['why', 'a', '--last', '3'], { home });
     t.match(list.stdout, /^Ends on record\n(?:  20\S+Z  [0-9a-f]{12}  a crashed with code 1 .*\n){3}/m);
     t.match(await cli(['why', 'a', '--last', 'x'], { home }), { code: 2, stderr: /--last takes a number/ });
+    t.match(await cli(['why', 'b', '--receipts'], { home }), { code: 0, stdout: '', stderr: /nobody has started/ });
+    t.equal((await cli(['restart', 'b'], { home })).code, 0);
+    t.equal((await cli(['stop', 'b'], { home })).code, 0);
   }
+  const receipts = await cli(['why', 'b', '--receipts', '--last', '2'], { home });
+  t.match(
+    receipts.stdout,
+    /^20\S+Z {2}b stopped \(process \d+\).*\n20\S+Z {2}b restarted \(process \d+ → \d+\): .*away for .* {2}\(cli: .+\)$/m,
+  );
+  t.match(await cli(['why', 'nobody', '--receipts'], { home }), { code: 2, stderr: /nobody/ });
   const down = await cli(['why', 'a', '--json'], { home });
   t.equal(down.code, 0);
   const why = JSON.parse(down.stdout) as Why;
