@@ -125,6 +125,28 @@ t.test('cli.1 dashboard --isolated: a server of one profile alone, beside the on
   );
   for (const path of ['/api/cron/jobs?profile=all', '/api/cron/jobs?profile=default', '/api/profiles/default/soul'])
     t.match((await web.ask(`http://127.0.0.1:${port}${path}`, { headers })).json(), { status: 404, code: 'UNKNOWN_PROFILE' }, path);
+  const { workers } = (await web.ask(`http://127.0.0.1:${port}/api/workers`, { headers })).json<{ workers: { slot: string }[] }>();
+  t.ok(
+    workers.some(({ slot }) => slot === 'cron'),
+    'what all profiles share is there',
+  );
+  t.notOk(
+    workers.some(({ slot }) => slot === 'agent' || slot === 'gateway'),
+    'the agent of another profile is none of its business',
+  );
+  t.match(
+    (
+      await web.ask(`http://127.0.0.1:${port}/api/workers/agent/restart`, {
+        method: 'POST',
+        headers: { ...headers, 'Content-Type': 'application/json' },
+        body: '{}',
+      })
+    ).json(),
+    {
+      status: 404,
+      code: 'UNKNOWN_SLOT',
+    },
+  );
   const second = await cli(['-p', 'work', 'dashboard', '--isolated', '--no-open', '--json'], { home });
   t.match(errorOf(second), { code: 'ALREADY_RUNNING', fix: new RegExp(`127\\.0\\.0\\.1:${port}`) });
   command.kill('SIGINT');

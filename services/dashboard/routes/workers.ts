@@ -16,6 +16,7 @@ import {
 import { logNameOf, logPath } from '../../../state/logs.ts';
 import type { Dashboard } from '../http.ts';
 import { tailLog } from '../logFile.ts';
+import { pinnedProfile, slotsWithin } from '../pinned.ts';
 import { on, type HttpHandler, type RouteInput } from '../route.ts';
 
 const commands = { restart: restartSlot, start: startSlot, stop: stopSlot } as const;
@@ -27,9 +28,21 @@ export const commandMs = limits.worker.drainBusyMs + limits.worker.termMs + limi
 
 export function workerRoutes(dashboard: Dashboard): HttpHandler[] {
   const {
-    overview,
+    context,
     context: { home },
   } = dashboard;
+  const isMine = slotsWithin(pinnedProfile(context));
+  const overview = {
+    supervisor: dashboard.overview.supervisor,
+    async read() {
+      const { status, live } = await dashboard.overview.read();
+      return { status: { ...status, workers: status.workers.filter(({ slot }) => isMine(slot)) }, live };
+    },
+  };
+  const mine = <T extends { params: { slot: string } }>(input: T): T => {
+    if (!isMine(input.params.slot)) throw unknownSlot(input.params.slot);
+    return input;
+  };
   return [
     on(contract.listWorkers, async () => {
       const { status, live } = await overview.read();
@@ -39,7 +52,11 @@ export function workerRoutes(dashboard: Dashboard): HttpHandler[] {
       const { status, live } = await overview.read();
       return { ...requireRow(status.workers, slot), live };
     }),
-    on(contract.whyWorker, async ({ params: { slot }, query: { last } }) => {
+    on(contract.whyWorker, async (input) => {
+      const {
+        params: { slot },
+        query: { last },
+      } = mine(input);
       const seen = await overview.read().catch(() => undefined);
       const row = seen?.status.workers.find((worker) => worker.slot === slot);
       const boxes = readBoxes(home.crash, slot);
@@ -58,12 +75,13 @@ export function workerRoutes(dashboard: Dashboard): HttpHandler[] {
       const { lines } = await tailLog(logPath(home.profile(row.profile), file), count, { level });
       return { file, lines };
     }),
-    on(contract.workerResources, ({ params: { slot }, query: { since_ms } }) =>
-      overview.supervisor.call(resources, { slot, since_ms }).catch(noSupervisor),
-    ),
-    on(contract.restartWorker, (input) => command(dashboard, 'restart', input)),
-    on(contract.startWorker, (input) => command(dashboard, 'start', input)),
-    on(contract.stopWorker, (input) => command(dashboard, 'stop', input)),
+    on(contract.workerResources, (input) => {
+      const { slot } = mine(input).params;
+      return overview.supervisor.call(resources, { slot, since_ms: input.query.since_ms }).catch(noSupervisor);
+    }),
+    on(contract.restartWorker, (input) => command(dashboard, 'restart', mine(input))),
+    on(contract.startWorker, (input) => command(dashboard, 'start', mine(input))),
+    on(contract.stopWorker, (input) => command(dashboard, 'stop', mine(input))),
   ];
 }
 
