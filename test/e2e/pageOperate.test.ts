@@ -95,6 +95,9 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await until('it is in the trash', () => !existsSync(join(root, 'notes', 'up.txt')));
     t.ok(existsSync(join(root, '.agent-trash')));
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('button', { name: 'Delete up.txt' }).waitFor();
+    t.ok(existsSync(join(root, 'notes', 'up.txt')), 'it is back where it was');
 
     await page.goto(`${address}files?path=${encodeURIComponent('/etc')}`);
     await page

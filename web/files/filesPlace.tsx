@@ -40,9 +40,16 @@ export function FilesPlace() {
     mutationFn: (row: FileRow) => request('DELETE /api/files', { body: { path: row.path, recursive: row.is_directory } }),
     onSuccess: ({ trashed }, row) => {
       setDeleting(null);
-      toast(trashed ? `${row.name} lies in the trash.` : `${row.name} is gone.`);
+      if (trashed) toast(`${row.name} lies in the trash.`, { label: 'Undo', run: () => restore.mutate(trashed) });
+      else toast(`${row.name} is gone.`);
       again();
     },
+  });
+  const restore = useMutation({
+    mutationFn: (path: string) => request('POST /api/files/restore', { body: { path } }),
+    onSuccess: ({ path: back }) => toast(`${back} is back.`),
+    onError: (thrown) => toast(thrown.message),
+    onSettled: again,
   });
   const take = (files: FileList_ | null) => {
     if (data) for (const file of files ?? []) uploads.start(file, data.path);

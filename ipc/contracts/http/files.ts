@@ -94,3 +94,11 @@ export const deleteFile = httpRoute('DELETE /api/files', {
   result: z.object({ ok: z.literal(true), trashed: z.string().nullable() }),
   errors: [...refusals, 'FILE_EXISTS'],
 });
+
+export const restoreFile = httpRoute('POST /api/files/restore', {
+  tag: 'Files',
+  summary: 'Brings back what was deleted, named by where it lies in the trash or by the path it had. Nothing is replaced.',
+  body: z.strictObject({ path: Path.min(1), profile: Profile }),
+  result: z.object({ ok: z.literal(true), path: z.string() }),
+  errors: [...refusals, 'FILE_EXISTS'],
+});

@@ -4,7 +4,7 @@ import { AgentError } from '../../../base/errors.ts';
 import * as http from '../../../ipc/contracts/http/files.ts';
 import { listFolder, makeFolder, openFile, readWhole, takeIn, type OpenFile } from '../../../state/files/files.ts';
 import { createFilePlaces, type FilePlaces } from '../../../state/files/places.ts';
-import { removeEntry } from '../../../state/files/trash.ts';
+import { removeEntry, restoreEntry } from '../../../state/files/trash.ts';
 import type { Dashboard } from '../http.ts';
 import { on, type HttpHandler } from '../route.ts';
 
@@ -29,6 +29,7 @@ export function fileRoutes({ context }: Dashboard): HttpHandler[] {
       return { ok: true as const, path, name, size };
     }),
     on(http.makeFolder, async ({ body: { path } }) => ({ ok: true as const, path: await makeFolder(places, path) })),
+    on(http.restoreFile, async ({ body: { path } }) => ({ ok: true as const, path: await restoreEntry(places, path) })),
     on(http.deleteFile, async ({ body: { path, recursive, permanent } }) => ({
       ok: true as const,
       trashed: await removeEntry(places, path, { recursive, permanent }),
