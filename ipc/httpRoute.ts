@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import { whole, type GivenSchema } from './method.ts';
 
 export type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -50,10 +51,10 @@ interface Shape<P, Q, B, R, QI, BI> {
   summary: string;
   access?: Access;
   profile?: boolean;
-  params?: z.ZodType<P>;
-  query?: z.ZodType<Q, QI>;
-  body?: z.ZodType<B, BI>;
-  result?: z.ZodType<R>;
+  params?: GivenSchema<P>;
+  query?: GivenSchema<Q, QI>;
+  body?: GivenSchema<B, BI>;
+  result?: GivenSchema<R>;
   type?: string;
   status?: number;
   errors?: readonly ErrorCode[];
@@ -79,10 +80,10 @@ export function httpRoute<
     summary: shape.summary,
     access: shape.access ?? 'signedIn',
     profile: shape.profile ?? false,
-    params: shape.params ?? null,
-    query: shape.query ?? null,
-    body: shape.body ?? null,
-    result: shape.result ?? null,
+    params: shape.params ? whole(shape.params) : null,
+    query: shape.query ? whole(shape.query) : null,
+    body: shape.body ? whole(shape.body) : null,
+    result: shape.result ? whole(shape.result) : null,
     type: shape.type ?? 'application/json',
     status: shape.status ?? 200,
     errors: shape.errors ?? [],

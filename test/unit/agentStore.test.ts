@@ -156,7 +156,8 @@ t.test('events of sessions that rest for a week are forgotten, a session at a ti
   using parts = agentIn(home);
   const { store, events } = parts;
   const old = Date.now() - limits.turn.eventsKeepMs - 1;
-  const sessions = Array.from({ length: 5 }, () => runningTurn(parts));
+  // They are gone through in the order of their ids, which says little about two of one millisecond.
+  const sessions = Array.from({ length: 5 }, () => runningTurn(parts)).toSorted((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
   for (const { sessionId, turnId } of sessions) {
     events.emit(sessionId, turnId, 'message.complete', { text: 'x' });
     events.settle(sessionId);
