@@ -13,6 +13,7 @@ import { startWorker, type TestWorker } from '../harness/worker.ts';
 import { machine, round, shown, spread } from './measure.ts';
 import { frameLine, scrolled, type Line } from './pageFrames.ts';
 import { logs } from './pageLogs.ts';
+import { message } from '../harness/records.ts';
 
 interface Bench {
   home: TestHome;
@@ -116,24 +117,12 @@ async function session({ agent, dashboard, address }: Bench): Promise<Line[]> {
 function longSession() {
   const messages: Message[] = [];
   const add = (role: Message['role'], content: string, more: Partial<Message> = {}) =>
-    messages.push({
-      id: messages.length + 1,
-      role,
-      content,
-      tool_calls: null,
-      tool_call_id: null,
-      tool_name: null,
-      reasoning: null,
-      finish_reason: role === 'assistant' ? 'stop' : null,
-      is_error: false,
-      error: null,
-      duration_ms: null,
-      attachments: null,
-      kind: 'plain',
-      in_context: true,
-      timestamp: new Date(1_700_000_000_000 + messages.length * 1_000).toISOString(),
-      ...more,
-    });
+    messages.push(
+      message(messages.length + 1, role, content, {
+        timestamp: new Date(1_700_000_000_000 + messages.length * 1_000).toISOString(),
+        ...more,
+      }),
+    );
   for (let n = 1; n <= MESSAGES / 2; n++) {
     add('user', `Question ${n}: how does part ${n} of the service start again after it was killed?`);
     add('assistant', answer(n));

@@ -10,6 +10,7 @@ import { testHome } from '../harness/home.ts';
 import { accessibilityFaults, keepScreenshot } from '../harness/pageChecks.ts';
 import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
+import { message } from '../harness/records.ts';
 
 await ensurePage();
 t.setTimeout(115_000);
@@ -33,19 +34,6 @@ const noSession = {
   system_prompt: null,
   tool_names: [],
 };
-const noMessage = {
-  tool_calls: null,
-  tool_call_id: null,
-  tool_name: null,
-  reasoning: null,
-  finish_reason: null,
-  is_error: false,
-  error: null,
-  duration_ms: null,
-  attachments: null,
-  kind: 'plain',
-  in_context: true,
-};
 
 /** A conversation as `agent sessions export` writes it, one a minute into the past. */
 function exported(n: number, title: string, texts: readonly string[]): string {
@@ -60,7 +48,7 @@ function exported(n: number, title: string, texts: readonly string[]): string {
       last_active: timestamp,
       ...noSession,
     },
-    messages: texts.map((content, index) => ({ id: index + 1, role: index % 2 ? 'assistant' : 'user', content, timestamp, ...noMessage })),
+    messages: texts.map((content, index) => message(index + 1, index % 2 ? 'assistant' : 'user', content, { timestamp })),
   });
 }
 

@@ -39,6 +39,17 @@ export async function answerApproval({ link }: AgentClient, session_id: string, 
   return params as ApprovalParams;
 }
 
+/** One call of a tool by the scripted model; what `tool.complete` says of it. */
+export async function useTool(
+  client: AgentClient,
+  sessionId: string,
+  name: string,
+  args: object,
+): Promise<EventPayloads['tool.complete'] & { result: Record<string, unknown> }> {
+  const { events } = await client.turn(sessionId, `tool: ${name} ${JSON.stringify(args)}`);
+  return events.find(({ type }) => type === 'tool.complete')!.payload as Awaited<ReturnType<typeof useTool>>;
+}
+
 /** `worker`: whatever can dial the agent. */
 export async function connect(worker: { dial(options: Partial<DialOptions>): Promise<Link> }): Promise<AgentClient> {
   const events: EventParams[] = [];

@@ -6,7 +6,7 @@ import type { EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { promptSubmit, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { toolsList } from '../../ipc/contracts/rpcTools.ts';
 import { startTimeOf } from '../../state/processIdentity.ts';
-import { answerApproval, connect, type AgentClient } from '../harness/agentClient.ts';
+import { answerApproval, connect, useTool as use, type AgentClient } from '../harness/agentClient.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
@@ -19,19 +19,6 @@ t.teardown(async () => {
   home[Symbol.dispose]();
   rmSync(work, { recursive: true, force: true });
 });
-
-type Completed = EventPayloads['tool.complete'];
-
-/** One call of a tool by the scripted model; what `tool.complete` says of it. */
-async function use(
-  client: AgentClient,
-  sessionId: string,
-  name: string,
-  args: object,
-): Promise<Completed & { result: Record<string, unknown> }> {
-  const { events } = await client.turn(sessionId, `tool: ${name} ${JSON.stringify(args)}`);
-  return events.find(({ type }) => type === 'tool.complete')!.payload as Completed & { result: Record<string, unknown> };
-}
 
 const create = (client: AgentClient) => client.create({ source: 'cli', cwd: work });
 /** A goal that is this command; the rest of a child's prompt, lines of the same script, is text that nobody reads. */
@@ -86,7 +73,7 @@ t.test('a child does its task in a hidden session, shows its steps to the parent
     ],
   );
   t.match(of('subagent.complete'), [{ status: 'complete', model_calls: 1 }, { status: 'complete' }]);
-  const done = of('tool.complete')[0] as Completed;
+  const done = of('tool.complete')[0] as EventPayloads['tool.complete'];
   t.match(done, {
     is_error: false,
     result_text: /^Task 1 \(complete\):\nYou said: "look at the weather[^]*Task 2 \(complete\):/,

@@ -1,47 +1,22 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { promptSubmit, sessionDelete, sessionHistory, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { sessionCompress, sessionUsage } from '../../ipc/contracts/rpcSessions.ts';
 import { openReadOnly } from '../../state/db/open.ts';
 import { connect, type AgentClient } from '../harness/agentClient.ts';
-import { startOpenAi, type FakeOpenAi } from '../fakes/openaiServer.ts';
-import { testHome } from '../harness/home.ts';
+import { type FakeOpenAi } from '../fakes/openaiServer.ts';
+import { anew, startProviderStage, type ProviderStage } from '../harness/providerStage.ts';
 import { until } from '../harness/until.ts';
-import { startWorker, type TestWorker } from '../harness/worker.ts';
+import { startWorker } from '../harness/worker.ts';
 
-interface Stage {
-  provider: FakeOpenAi;
-  home: ReturnType<typeof testHome>;
-  worker: TestWorker;
-  client: AgentClient;
-}
-
-async function start(t: Pick<Test, 'teardown'>, more = ''): Promise<Stage> {
-  const provider = await startOpenAi();
-  const home = testHome({ 'config.yaml': `model: { default: tiny-1 }\nproviders: { box: { base_url: "${provider.url}" } }\n${more}` });
-  const worker = await startWorker(home, 'agent');
-  const client = await connect(worker);
-  t.teardown(async () => {
-    client[Symbol.dispose]();
-    await worker[Symbol.asyncDispose]();
-    await provider[Symbol.asyncDispose]();
-    home[Symbol.dispose]();
-  });
-  return { provider, home, worker, client };
-}
-
-const common = await start(t);
+const common = await startProviderStage(t);
 
 /** The worker that no test kills, as if it were new. */
-function shared(): Stage {
-  common.provider.requests.length = 0;
-  common.client.events.length = 0;
-  return common;
-}
+const shared = (): ProviderStage => anew(common);
 
 const filler = 'lorem ipsum '.repeat(50);
 
 /** A session with so many exchanges: `ask 1`, `answer 1`, … */
-async function talked({ provider, client }: Stage, count: number): Promise<string> {
+async function talked({ provider, client }: ProviderStage, count: number): Promise<string> {
   const session_id = await client.create();
   for (let n = 1; n <= count; n++) {
     provider.answer({ text: `answer ${n} ${filler}` });
@@ -144,7 +119,7 @@ t.test('prompts that arrive while a conversation is compressed wait, an interrup
 });
 
 t.test('SIGKILL while a conversation is compressed leaves it as it was; the phase has its end, what waited is answered', async (t) => {
-  const parts = await start(t);
+  const parts = await startProviderStage(t);
   const { provider, home, worker, client } = parts;
   const session_id = await talked(parts, 3);
   const before = await rows(client, session_id);
@@ -174,7 +149,7 @@ t.test('SIGKILL while a conversation is compressed leaves it as it was; the phas
 });
 
 t.test('a turn over the threshold compresses by itself and keeps the request it works on', async (t) => {
-  const parts = await start(t, 'compression: { threshold: 0.1, target_ratio: 0.05, protect_last: 2, protect_first: 1 }\n');
+  const parts = await startProviderStage(t, 'compression: { threshold: 0.1, target_ratio: 0.05, protect_last: 2, protect_first: 1 }\n');
   const { provider, client } = parts;
   const session_id = await client.create();
   const long = 'lorem ipsum '.repeat(1_200);
@@ -196,7 +171,7 @@ t.test('a turn over the threshold compresses by itself and keeps the request it 
 });
 
 t.test('a provider that finds the prompt too long in the middle of a turn: the turn makes room, asks again and is completed', async (t) => {
-  const parts = await start(t, 'compression: { threshold: 0.9, target_ratio: 0.05, protect_last: 2, protect_first: 1 }\n');
+  const parts = await startProviderStage(t, 'compression: { threshold: 0.9, target_ratio: 0.05, protect_last: 2, protect_first: 1 }\n');
   const { provider, client } = parts;
   const session_id = await client.create();
   const long = 'lorem ipsum '.repeat(1_200);

@@ -9,21 +9,9 @@ import {
   sessionUndo,
   sessionUsage,
 } from '../../ipc/contracts/rpcSessions.ts';
-import { startOpenAi } from '../fakes/openaiServer.ts';
-import { connect } from '../harness/agentClient.ts';
-import { testHome } from '../harness/home.ts';
-import { startWorker } from '../harness/worker.ts';
+import { startProviderStage } from '../harness/providerStage.ts';
 
-const provider = await startOpenAi();
-const home = testHome({ 'config.yaml': `model: { default: tiny-1 }\nproviders: { box: { base_url: "${provider.url}" } }\n` });
-const worker = await startWorker(home, 'agent');
-const client = await connect(worker);
-t.teardown(async () => {
-  client[Symbol.dispose]();
-  await worker[Symbol.asyncDispose]();
-  await provider[Symbol.asyncDispose]();
-  home[Symbol.dispose]();
-});
+const { provider, client } = await startProviderStage(t);
 
 /** Says it; what the provider was sent, without the system prompt. */
 async function say(session_id: string, text: string): Promise<string[]> {

@@ -1,44 +1,17 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { promptSubmit, sessionHistory, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { sessionSteer } from '../../ipc/contracts/rpcSessions.ts';
 import { connect, type AgentClient } from '../harness/agentClient.ts';
-import { startOpenAi, type FakeOpenAi } from '../fakes/openaiServer.ts';
-import { testHome } from '../harness/home.ts';
+import { anew, startProviderStage, type ProviderStage } from '../harness/providerStage.ts';
 import { until } from '../harness/until.ts';
-import { startWorker, type TestWorker } from '../harness/worker.ts';
+import { startWorker } from '../harness/worker.ts';
 
-interface Stage {
-  provider: FakeOpenAi;
-  home: ReturnType<typeof testHome>;
-  worker: TestWorker;
-  client: AgentClient;
-}
-
-/** A worker with a provider that answers as told; a real model that may use the terminal unasked. */
-async function start(t: Pick<Test, 'teardown'>): Promise<Stage> {
-  const provider = await startOpenAi();
-  const home = testHome({
-    'config.yaml': `model: { default: tiny-1 }\nproviders: { box: { base_url: "${provider.url}" } }\napprovals: { mode: "off" }\n`,
-  });
-  const worker = await startWorker(home, 'agent');
-  const client = await connect(worker);
-  t.teardown(async () => {
-    client[Symbol.dispose]();
-    await worker[Symbol.asyncDispose]();
-    await provider[Symbol.asyncDispose]();
-    home[Symbol.dispose]();
-  });
-  return { provider, home, worker, client };
-}
-
-const common = await start(t);
+/** A real model that may use the terminal unasked. */
+const SETTINGS = 'approvals: { mode: "off" }\n';
+const common = await startProviderStage(t, SETTINGS);
 
 /** The worker that no test kills, as if it were new. */
-function shared(): Stage {
-  common.provider.requests.length = 0;
-  common.client.events.length = 0;
-  return common;
-}
+const shared = (): ProviderStage => anew(common);
 
 const runs = (command: string) => ({ toolCalls: [{ name: 'terminal', args: JSON.stringify({ command }) }] });
 /** A command that ends when the file appears. */
@@ -95,7 +68,7 @@ t.test('a text steered into a session that rests starts a turn; one that the tur
 });
 
 t.test('an accepted text survives SIGKILL of the worker and is answered by the next one, once', async (t) => {
-  const { provider, home, worker, client } = await start(t);
+  const { provider, home, worker, client } = await startProviderStage(t, SETTINGS);
   provider.answer(runs('sleep 311'), { text: 'Blue it is.' });
   const session_id = await client.create();
   await client.submit(session_id, 'paint it');
@@ -161,7 +134,7 @@ t.test('what a busy session does with a prompt is the configuration, or said wit
 });
 
 t.test('SIGKILL while calls run side by side answers each of them once, and runs none again', async (t) => {
-  const { provider, home, worker, client } = await start(t);
+  const { provider, home, worker, client } = await startProviderStage(t, SETTINGS);
   home.write('a.txt', 'one');
   provider.answer({
     toolCalls: [

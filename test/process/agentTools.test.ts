@@ -3,13 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { EventPayloads } from '../../ipc/contracts/rpcEvents.ts';
 import { sessionDelete, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { sessionPlan } from '../../ipc/contracts/rpcSessions.ts';
 import { processList, processStop, toolsList } from '../../ipc/contracts/rpcTools.ts';
 import { markedProcesses } from '../../state/marks.ts';
 import { startTimeOf } from '../../state/processIdentity.ts';
-import { connect, type AgentClient } from '../harness/agentClient.ts';
+import { connect, useTool as use, type AgentClient } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
@@ -24,19 +23,6 @@ t.teardown(async () => {
   home[Symbol.dispose]();
   rmSync(work, { recursive: true, force: true });
 });
-
-type Completed = EventPayloads['tool.complete'];
-
-/** One call of a tool by the scripted model; what `tool.complete` says of it. */
-async function use(
-  client: AgentClient,
-  sessionId: string,
-  name: string,
-  args: object,
-): Promise<Completed & { result: Record<string, unknown> }> {
-  const { events } = await client.turn(sessionId, `tool: ${name} ${JSON.stringify(args)}`);
-  return events.find(({ type }) => type === 'tool.complete')!.payload as Completed & { result: Record<string, unknown> };
-}
 
 const create = (client: AgentClient) => client.create({ source: 'cli', cwd: work });
 /** Processes that carry the mark of this worker's tools. */

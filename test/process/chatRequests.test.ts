@@ -9,27 +9,8 @@ import { handle, type Link } from '../../ipc/link.ts';
 import { serve } from '../../ipc/serve.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
+import { sessionInfo } from '../harness/records.ts';
 
-const info = {
-  model: 'm',
-  provider: 'p',
-  reasoning_effort: null,
-  reasoning_effort_wire: null,
-  service_tier: null,
-  fast: false,
-  approval_mode: 'manual' as const,
-  safe_mode: false,
-  context_max: null,
-  context_used: null,
-  usage: { input: 0, output: 0, reasoning: 0, cache_read: 0, cache_write: 0, model_calls: 0, cost_usd: null },
-  scripted: true,
-  cwd: '/',
-  tools: [],
-  running: false,
-  title: null,
-  version: '1',
-  credential_warning: null,
-};
 const params = {
   session_id: 'ses_1',
   request_id: 'req_1',
@@ -53,7 +34,7 @@ async function fakeAgent(socket: string, open: OpenRequest[]) {
     handlers: [
       handle(rpc.sessionCreate, (_, { link }) => {
         links.push(link);
-        return { session_id: 'ses_1', messages: [], message_count: 0, info };
+        return { session_id: 'ses_1', messages: [], message_count: 0, info: sessionInfo };
       }),
       handle(rpc.eventsSince, (_, { link }) => {
         links.push(link);

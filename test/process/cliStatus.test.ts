@@ -8,32 +8,12 @@ import { identityOf } from '../../state/processIdentity.ts';
 import { engagePause } from '../../state/pause.ts';
 import { cli, errorOf } from '../harness/cli.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
+import { workerRow } from '../harness/records.ts';
 
 type Worker = Status['workers'][number];
 
-const worker = (slot: string, more: Partial<Worker> = {}): Worker => ({
-  slot,
-  profile: 'default',
-  kind: 'worker',
-  desired: 'up',
-  state: 'ready',
-  pid: process.pid,
-  since: new Date(Date.now() - 5_000).toISOString(),
-  ready_ms: 100,
-  restarts: 0,
-  code: 'source',
-  rss_bytes: 1,
-  cpu_percent: 0,
-  lag_ms: 0,
-  fds: 20,
-  leak_bytes_per_hour: null,
-  liveness: 'ok',
-  adopted: false,
-  reason: null,
-  next_start_at: null,
-  last_exit: null,
-  ...more,
-});
+const worker = (slot: string, more: Partial<Worker> = {}): Worker =>
+  workerRow(slot, { pid: process.pid, since: new Date(Date.now() - 5_000).toISOString(), ...more });
 
 /** A snapshot as a supervisor with this pid would write it; by default that is this test, so it lives. */
 function snapshot(home: TestHome, workers: Worker[], supervisor: Partial<Status['supervisor']> = {}): void {

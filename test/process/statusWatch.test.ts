@@ -10,32 +10,12 @@ import { testHome } from '../harness/home.ts';
 import { openTerminal } from '../harness/tmux.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
+import { workerRow } from '../harness/records.ts';
 
 function statusOf(pid: number, home: string, state: 'ready' | 'backoff'): Status {
   const at = new Date().toISOString();
   const supervisor = { ...identityOf(pid), version: '9.9.9', code: 'source', started_at: at, home, managed_by: 'none' as const };
-  const row = {
-    slot: 'agent',
-    profile: 'default',
-    kind: 'worker' as const,
-    desired: 'up' as const,
-    state,
-    pid,
-    since: at,
-    ready_ms: 1,
-    restarts: 0,
-    code: 'source',
-    rss_bytes: 1,
-    cpu_percent: 0,
-    lag_ms: 0,
-    fds: 20,
-    leak_bytes_per_hour: null,
-    liveness: null,
-    adopted: false,
-    reason: null,
-    next_start_at: null,
-    last_exit: null,
-  };
+  const row = workerRow('agent', { state, pid, since: at, ready_ms: 1, liveness: null });
   return { supervisor: { ...supervisor, adopted: 0, dashboard: null, demo: false }, paused: null, problems: [], workers: [row], at };
 }
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { decideTools } from '../../agent/tools/policy.ts';
-import type { Tool } from '../../agent/tools/registry.ts';
 import { merged, replaced } from '../../agent/tools/todo.ts';
+import { idleTool } from '../harness/records.ts';
 
 t.test('other.3 a todo item may name a parent; a self reference, dangling references and circles are put right', (t) => {
   const item = (id: string, parent?: string) => ({ id, content: id, status: 'pending' as const, ...(parent ? { parent } : {}) });
@@ -57,19 +57,12 @@ t.test('other.3 merge mode sets and clears parents and keeps what is not named',
   t.end();
 });
 
-const tool = (name: string, toolset: string): Tool => ({
-  name,
-  toolset,
-  description: '',
-  parameters: {},
-  run: async () => ({ text: '', isError: false }),
-});
 const tools = [
-  tool('terminal', 'terminal'),
-  tool('read_file', 'file'),
-  tool('web_search', 'web'),
-  tool('todo', 'todo'),
-  tool('mcp__a__x', 'mcp-a'),
+  idleTool('terminal', 'terminal'),
+  idleTool('read_file', 'file'),
+  idleTool('web_search', 'web'),
+  idleTool('todo', 'todo'),
+  idleTool('mcp__a__x', 'mcp-a'),
 ];
 const names = (input: Partial<Parameters<typeof decideTools>[1]>) =>
   decideTools(tools, { surface: 'cli', scripted: true, ...input }).allowed.map(({ name }) => name);
@@ -81,7 +74,7 @@ t.test('cfg.18 agent.disabled_toolsets is subtracted last: neither a platform li
 });
 
 t.test('cfg.19 platform_toolsets: an explicit list is exactly itself, a bare composite takes in toolsets that come later', (t) => {
-  const later = [...tools, tool('new_tool', 'brand_new')];
+  const later = [...tools, idleTool('new_tool', 'brand_new')];
   const on = (entry: string | string[]) =>
     decideTools(later, { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: entry } }).allowed.map(
       ({ name }) => name,

@@ -5,27 +5,17 @@ import type { Model, ToolResult, Transcript } from '../../agent/ports.ts';
 import { createTools, defineTool } from '../../agent/tools/registry.ts';
 import { runTurn } from '../../agent/turn.ts';
 import { limits } from '../../base/limits.ts';
-import type { Clock } from '../../base/time.ts';
 import { sessionHistory } from '../../ipc/contracts/rpc.ts';
 import { sessionCompress } from '../../ipc/contracts/rpcSessions.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
+import { virtualClock } from '../harness/virtualClock.ts';
 import { startWorker } from '../harness/worker.ts';
 
 /** A turn that calls one tool, which ends only when it is stopped; time moves when told. */
 function callOf(name: string) {
-  let now = 0;
   let stopped = false;
-  const timers = new Set<{ at: number; run: () => void }>();
-  const clock: Clock = {
-    now: () => now,
-    monotonic: () => now,
-    after(ms, run) {
-      const timer = { at: now + ms, run };
-      timers.add(timer);
-      return () => timers.delete(timer);
-    },
-  };
+  const clock = virtualClock();
   const results: ToolResult[] = [];
   const transcript: Transcript = {
     messages: () => [{ role: 'user', content: 'go' }],
@@ -77,14 +67,7 @@ function callOf(name: string) {
     results,
     answer,
     stopped: () => stopped,
-    async advance(ms: number) {
-      now += ms;
-      for (const timer of [...timers].filter(({ at }) => at <= now)) {
-        timers.delete(timer);
-        timer.run();
-      }
-      await tick();
-    },
+    advance: clock.advance,
   };
 }
 

@@ -1,21 +1,14 @@
 import t from 'tap';
 import { decideTools, pinnedOrder, type PolicyInput } from '../../agent/tools/policy.ts';
-import type { Tool } from '../../agent/tools/registry.ts';
+import { idleTool } from '../harness/records.ts';
 
-const tool = (name: string, toolset: string): Tool => ({
-  name,
-  toolset,
-  description: '',
-  parameters: {},
-  run: async () => ({ text: '', isError: false }),
-});
 const tools = [
-  tool('terminal', 'terminal'),
-  tool('read_file', 'file'),
-  tool('memory', 'memory'),
-  tool('cronjob', 'cronjob'),
-  tool('mcp__a__x', 'mcp-a'),
-  tool('mcp__b__y', 'mcp-b'),
+  idleTool('terminal', 'terminal'),
+  idleTool('read_file', 'file'),
+  idleTool('memory', 'memory'),
+  idleTool('cronjob', 'cronjob'),
+  idleTool('mcp__a__x', 'mcp-a'),
+  idleTool('mcp__b__y', 'mcp-b'),
 ];
 const ALL = tools.map(({ name }) => name);
 const without = (...names: string[]) => ALL.filter((name) => !names.includes(name));

@@ -15,7 +15,7 @@ import type {
 import { runTurn, type TurnParts } from '../../agent/turn.ts';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import type { Clock } from '../../base/time.ts';
+import { virtualClock } from '../harness/virtualClock.ts';
 
 /** One entry per model call: chunks, or a function that makes them. */
 type Script = (ModelChunk[] | ((request: ModelRequest) => AsyncIterable<ModelChunk>))[];
@@ -164,29 +164,6 @@ t.test('an interrupt by the service says why', async (t) => {
   controller.abort(new AgentError('DRAINING', 'the worker leaves', { fix: 'send it again' }));
   t.match(await end, { status: 'interrupted', error: { code: 'DRAINING', message: 'the worker leaves', fix: 'send it again' } });
 });
-
-/** Time that only moves when told. */
-function virtualClock(): Clock & { advance(ms: number): Promise<void> } {
-  let now = 0;
-  const timers = new Set<{ at: number; run: () => void }>();
-  return {
-    now: () => now,
-    monotonic: () => now,
-    after(ms, run) {
-      const timer = { at: now + ms, run };
-      timers.add(timer);
-      return () => timers.delete(timer);
-    },
-    async advance(ms) {
-      now += ms;
-      for (const timer of [...timers].filter(({ at }) => at <= now)) {
-        timers.delete(timer);
-        timer.run();
-      }
-      await tick();
-    },
-  };
-}
 
 t.test('a tool over the deadline guard is stopped, and the model is told TOOL_TIMEOUT and goes on', async (t) => {
   const clock = virtualClock();

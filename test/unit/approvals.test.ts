@@ -5,7 +5,7 @@ import { isPlainlyHarmless } from '../../agent/approvals/smart.ts';
 import type { Danger, Model, ModelChunk, ToolRun } from '../../agent/ports.ts';
 import { startGuard } from '../../agent/toolGuard.ts';
 import type { AgentError } from '../../base/errors.ts';
-import type { Clock } from '../../base/time.ts';
+import { virtualClock } from '../harness/virtualClock.ts';
 
 const danger: Danger = { command: 'rm -r x', reasons: ['rm -r deletes folders'], rule: 'rm -r' };
 const blocked: Danger = { command: 'rm -rf /', reasons: ['it deletes the root'], blocked: true };
@@ -159,29 +159,6 @@ t.test('only the exact words of a reviewing model let a command pass', async (t)
   t.equal(await ask(says('plainly harmless', true)), false, 'the rehearsal model reviews nothing');
   t.equal(await ask(async () => undefined), false);
 });
-
-/** Time that only moves when told. */
-function virtualClock(): Clock & { advance(ms: number): Promise<void> } {
-  let now = 0;
-  const timers = new Set<{ at: number; run: () => void }>();
-  return {
-    now: () => now,
-    monotonic: () => now,
-    after(ms, run) {
-      const timer = { at: now + ms, run };
-      timers.add(timer);
-      return () => timers.delete(timer);
-    },
-    async advance(ms) {
-      now += ms;
-      for (const timer of [...timers].filter(({ at }) => at <= now)) {
-        timers.delete(timer);
-        timer.run();
-      }
-      await new Promise((resolve) => setImmediate(resolve));
-    },
-  };
-}
 
 t.test('the guard of a tool does not count the time that a person takes', async (t) => {
   const clock = virtualClock();

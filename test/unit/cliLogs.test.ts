@@ -1,5 +1,4 @@
 /** Reading logs backwards over rotated files, filtering, rendering, and following over rotations. */
-import { spawn } from 'node:child_process';
 import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { LogFile } from '../../base/logFile.ts';
 import { endOf, follow } from '../../bin/logs/follow.ts';
 import { jsonLine, parseLine, passes, renderLine } from '../../bin/logs/line.ts';
 import { linesBackwards, tail } from '../../bin/logs/tail.ts';
+import { rotateWhileFollowed } from '../harness/rotatingWriter.ts';
 import { until } from '../harness/until.ts';
 
 interface Dir extends Disposable {
@@ -145,26 +145,8 @@ t.test('following keeps up with a writer in another process that rotates while i
   const stop = new AbortController();
   const seen: number[] = [];
   const following = follow(dir.log, endOf(dir.log), (line) => seen.push(Number(line.split(' ')[1])), stop.signal);
-  const program = `
-    import { LogFile } from ${JSON.stringify(new URL('../../base/logFile.ts', import.meta.url).href)};
-    const writer = new LogFile(process.argv[1], { maxBytes: 300, keep: 9, shared: true });
-    let i = 0;
-    process.on('message', () => {
-      for (const end = i + 30; i < end; i++) writer.append('line ' + i + ' ' + 'x'.repeat(40));
-    });`;
-  const writer = spawn(process.execPath, ['--input-type=module', '--eval', program, dir.log], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
-  t.teardown(() => writer.kill('SIGKILL'));
-  // Each burst is five rotations, fewer than are kept: however late the reader is, nothing is deleted yet.
-  for (let burst = 1; burst <= 60; burst++) {
-    writer.send('go');
-    await until(`burst ${burst} is seen`, () => seen.length >= burst * 30);
-  }
+  const written = await rotateWhileFollowed(t, { log: dir.log, bursts: 60, seen: () => seen.length });
   stop.abort();
   await following;
-  t.same(
-    seen,
-    Array.from({ length: 1_800 }, (_, i) => i),
-  );
+  t.same(seen, written);
 });

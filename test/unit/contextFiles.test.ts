@@ -1,27 +1,15 @@
 /** Files that become part of a prompt: which one counts, what is cut, what is kept out. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { capText, readContextFile } from '../../agent/context/contextFile.ts';
 import { DirectoryHints } from '../../agent/context/directoryHints.ts';
 import { projectFiles } from '../../agent/context/projectFiles.ts';
 import { limits } from '../../base/limits.ts';
+import { fileTrees } from '../harness/fileTrees.ts';
 
-const top = mkdtempSync(join(tmpdir(), 'agent-context-'));
-t.teardown(() => rmSync(top, { recursive: true, force: true }));
-
-let count = 0;
-function tree(files: Record<string, string>): string {
-  const dir = join(top, String(++count));
-  mkdirSync(dir);
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(dir, name)), { recursive: true });
-    writeFileSync(join(dir, name), text);
-  }
-  return dir;
-}
+const { top, tree } = fileTrees(t);
 const statuses = (cwd: string) => projectFiles(cwd).map(({ label, status }) => [label, status]);
 
 t.test('the first kind that is there counts, the others are named as shadowed', async (t) => {

@@ -1,12 +1,11 @@
 /** How the page reads logs: bounded steps, and every line once over any number of rotations. */
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { limits } from '../../base/limits.ts';
 import { followLog, tailLog } from '../../services/dashboard/logFile.ts';
-import { until } from '../harness/until.ts';
+import { rotateWhileFollowed } from '../harness/rotatingWriter.ts';
 
 interface Dir extends Disposable {
   log: string;
@@ -34,28 +33,10 @@ t.test('following gives every line once while a writer in another process rotate
   const { end } = await tailLog(dir.log, 0, {});
   const onLines = async (lines: string[]) => void seen.push(...lines.map((line) => Number(line.split(' ')[1])));
   const following = followLog(dir.log, { from: end, onLines, signal: stop.signal });
-  const program = `
-    import { LogFile } from ${JSON.stringify(new URL('../../base/logFile.ts', import.meta.url).href)};
-    const writer = new LogFile(process.argv[1], { maxBytes: 300, keep: 9, shared: true });
-    let i = 0;
-    process.on('message', () => {
-      for (const end = i + 30; i < end; i++) writer.append('line ' + i + ' ' + 'x'.repeat(40));
-    });`;
-  const writer = spawn(process.execPath, ['--input-type=module', '--eval', program, dir.log], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
-  t.teardown(() => writer.kill('SIGKILL'));
-  // Each burst is five rotations, fewer than are kept: however late the reader is, nothing is deleted yet.
-  for (let burst = 1; burst <= 40; burst++) {
-    writer.send('go');
-    await until(`burst ${burst} is seen`, () => seen.length >= burst * 30);
-  }
+  const written = await rotateWhileFollowed(t, { log: dir.log, bursts: 40, seen: () => seen.length });
   stop.abort();
   await following;
-  t.same(
-    seen,
-    Array.from({ length: 1_200 }, (_, i) => i),
-  );
+  t.same(seen, written);
 });
 
 t.test('lesson 34: looking through full logs for a line that is not there leaves the loop free', async (t) => {

@@ -1,31 +1,12 @@
 /** The page's picture of a session: a pure function of snapshot and numbered events. */
 import t from 'tap';
 import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
-import type { Aside, Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
+import type { Aside, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { rowsOf } from '../../web/chat/messageRows.ts';
 import { fromSnapshot, withOlder } from '../../web/chat/snapshot.ts';
 import { applyEvent, type Item, type Transcript } from '../../web/chat/transcript.ts';
+import { message, sessionInfo } from '../harness/records.ts';
 
-const info: SessionInfo = {
-  model: 'rehearsal',
-  provider: 'demo',
-  reasoning_effort: null,
-  reasoning_effort_wire: null,
-  service_tier: null,
-  fast: false,
-  approval_mode: 'manual',
-  safe_mode: false,
-  context_max: null,
-  context_used: null,
-  usage: { input: 0, output: 0, reasoning: 0, cache_read: 0, cache_write: 0, model_calls: 0, cost_usd: null },
-  scripted: true,
-  cwd: '/',
-  tools: [],
-  running: false,
-  title: null,
-  version: '0',
-  credential_warning: null,
-};
 const snapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
   session_id: 's',
   messages: [],
@@ -36,27 +17,9 @@ const snapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
   plan: { todos: [], revision: 0 },
   open_requests: [],
   pending_connection: null,
-  info,
+  info: sessionInfo,
   latest_seq: 0,
   epoch: 'e',
-  ...more,
-});
-const row = (id: number, role: Message['role'], content: string, more: Partial<Message> = {}): Message => ({
-  id,
-  role,
-  content,
-  tool_calls: null,
-  tool_call_id: null,
-  tool_name: null,
-  reasoning: null,
-  finish_reason: role === 'assistant' ? 'stop' : null,
-  is_error: false,
-  error: null,
-  duration_ms: null,
-  attachments: null,
-  kind: 'plain',
-  in_context: true,
-  timestamp: '2026-01-01T00:00:00Z',
   ...more,
 });
 let seq = 0;
@@ -101,14 +64,14 @@ t.test('a turn by events ends as the same turn in a snapshot', async (t) => {
   const later = fromSnapshot(
     snapshot({
       messages: [
-        row(1, 'user', 'go'),
-        row(2, 'assistant', 'I look.', {
+        message(1, 'user', 'go'),
+        message(2, 'assistant', 'I look.', {
           reasoning: 'hm',
           finish_reason: 'tool_calls',
           tool_calls: [{ id: 'a', name: 'terminal', args: { command: 'ls' } }],
         }),
-        row(3, 'tool', 'file', { tool_call_id: 'a', tool_name: 'terminal' }),
-        row(4, 'assistant', 'There it is'),
+        message(3, 'tool', 'file', { tool_call_id: 'a', tool_name: 'terminal' }),
+        message(4, 'assistant', 'There it is'),
       ],
     }),
     0,
@@ -127,11 +90,11 @@ t.test('a snapshot in the middle of a turn, with the events after it, ends like 
   const events = turn();
   const whole = play(fromSnapshot(snapshot(), 0), events);
   const inflight = { message_id: 2, text: 'I look', reasoning: 'hm', tools: [], started_at: '1970-01-01T00:00:01Z' };
-  const writing = fromSnapshot(snapshot({ messages: [row(1, 'user', 'go')], status: 'working', inflight, latest_seq: 4 }), 5_000);
+  const writing = fromSnapshot(snapshot({ messages: [message(1, 'user', 'go')], status: 'working', inflight, latest_seq: 4 }), 5_000);
   t.match(writing.turn, { phase: 'writing', startedAt: 1_000 });
   t.same(play(writing, events).items, whole.items);
 
-  const asked = row(2, 'assistant', 'I look.', {
+  const asked = message(2, 'assistant', 'I look.', {
     reasoning: 'hm',
     finish_reason: 'tool_calls',
     tool_calls: [{ id: 'a', name: 'terminal', args: { command: 'ls' } }],
@@ -139,7 +102,7 @@ t.test('a snapshot in the middle of a turn, with the events after it, ends like 
   const tools = [{ tool_id: 'a', name: 'terminal', args: { command: 'ls' } }];
   const using = fromSnapshot(
     snapshot({
-      messages: [row(1, 'user', 'go'), asked],
+      messages: [message(1, 'user', 'go'), asked],
       status: 'working',
       inflight: { ...inflight, text: '', reasoning: '', tools },
       latest_seq: 6,
@@ -232,12 +195,12 @@ t.test('a prompt that is taken out of the queue was never said', async (t) => {
 });
 
 t.test('an older page joins above, and finds the results of tools that stood on the page after it', async (t) => {
-  const call = row(2, 'assistant', '', { finish_reason: 'tool_calls', tool_calls: [{ id: 'a', name: 'terminal', args: {} }] });
-  const result = row(3, 'tool', 'failed with 1', { tool_call_id: 'a', tool_name: 'terminal', is_error: true });
-  const filler = Array.from({ length: 100 }, (_, n) => row(n + 4, 'user', `more ${n}`));
+  const call = message(2, 'assistant', '', { finish_reason: 'tool_calls', tool_calls: [{ id: 'a', name: 'terminal', args: {} }] });
+  const result = message(3, 'tool', 'failed with 1', { tool_call_id: 'a', tool_name: 'terminal', is_error: true });
+  const filler = Array.from({ length: 100 }, (_, n) => message(n + 4, 'user', `more ${n}`));
   const newest = fromSnapshot(snapshot({ messages: [result, ...filler] }), 0);
   t.match(newest.oldest, { rowId: 3, all: false });
-  const whole = withOlder(newest, [row(1, 'user', 'go'), call]);
+  const whole = withOlder(newest, [message(1, 'user', 'go'), call]);
   t.match(whole.items.slice(0, 3), [
     { kind: 'user', text: 'go' },
     { kind: 'agent', tools: [{ id: 'a', state: 'failed', text: 'failed with 1' }] },
@@ -248,11 +211,11 @@ t.test('an older page joins above, and finds the results of tools that stood on 
 });
 
 t.test('a new snapshot keeps the older pages that were read', async (t) => {
-  const rows = Array.from({ length: 100 }, (_, n) => row(n + 10, 'user', `prompt ${n}`));
-  const read = withOlder(fromSnapshot(snapshot({ messages: rows }), 0), [row(8, 'user', 'long ago')]);
+  const rows = Array.from({ length: 100 }, (_, n) => message(n + 10, 'user', `prompt ${n}`));
+  const read = withOlder(fromSnapshot(snapshot({ messages: rows }), 0), [message(8, 'user', 'long ago')]);
   const changed = applyEvent(read, event('session.changed', { reason: 'compressed' }), 0);
   t.equal(changed.stale, true);
-  const fresh = fromSnapshot(snapshot({ messages: [...rows.slice(1), row(200, 'user', 'new')] }), 0, changed);
+  const fresh = fromSnapshot(snapshot({ messages: [...rows.slice(1), message(200, 'user', 'new')] }), 0, changed);
   t.equal(fresh.stale, false);
   t.same(
     [fresh.items[0], fresh.items[1], fresh.items.at(-1)].map((item) => item?.id),
@@ -300,7 +263,12 @@ t.test('what was asked aside stands where it was: among its messages, below the 
     timestamp: '2026-01-01T00:00:00Z',
     ...more,
   });
-  const messages = [row(11, 'user', 'three'), row(12, 'assistant', 'third'), row(13, 'user', 'four'), row(14, 'assistant', 'fourth')];
+  const messages = [
+    message(11, 'user', 'three'),
+    message(12, 'assistant', 'third'),
+    message(13, 'user', 'four'),
+    message(14, 'assistant', 'fourth'),
+  ];
   const order = (items: readonly Item[]) => items.map(({ kind, id }) => `${kind} ${id}`);
   const began = fromSnapshot(
     snapshot({
@@ -317,10 +285,14 @@ t.test('what was asked aside stands where it was: among its messages, below the 
     event('btw.complete', { aside_id: 8, task_id: 'b8', question: 'q8', text: 'a8', error: null }),
   ]);
   t.same(order(answered.items).slice(-3), ['agent 14', 'user 15', 'aside -8'], 'the answer stands where it came');
-  const older = withOlder(answered, [row(1, 'user', 'one'), row(9, 'assistant', 'first')], [aside(2, null), aside(3, 1), aside(8, 9)]);
+  const older = withOlder(
+    answered,
+    [message(1, 'user', 'one'), message(9, 'assistant', 'first')],
+    [aside(2, null), aside(3, 1), aside(8, 9)],
+  );
   t.same(order(older.items).slice(0, 5), ['aside -2', 'user 1', 'aside -3', 'agent 9', 'aside -5'], 'one that is known is not shown again');
   const again = fromSnapshot(
-    snapshot({ messages: [...messages, row(15, 'user', 'five')], asides: [aside(6, 12), aside(7, 12), aside(5, 15), aside(8, 15)] }),
+    snapshot({ messages: [...messages, message(15, 'user', 'five')], asides: [aside(6, 12), aside(7, 12), aside(5, 15), aside(8, 15)] }),
     0,
     older,
   );
@@ -329,13 +301,18 @@ t.test('what was asked aside stands where it was: among its messages, below the 
 });
 
 t.test('what is on its way stands below until the transcript holds it, and prompts behind an answer are counted', async (t) => {
-  const messages = [row(1, 'user', 'one'), row(2, 'assistant', 'first'), row(3, 'user', 'two'), row(4, 'assistant', 'second')];
+  const messages = [
+    message(1, 'user', 'one'),
+    message(2, 'assistant', 'first'),
+    message(3, 'user', 'two'),
+    message(4, 'assistant', 'second'),
+  ];
   const transcript = fromSnapshot(snapshot({ messages }), 0);
   const prompt = { key: 'k', text: 'three', files: [], busy: null, sentAt: 5, afterId: 4, messageId: null, failure: null };
   const state = { transcript, outgoing: [prompt], echoes: [], failure: null };
   t.match(rowsOf(state, true).at(-2), { kind: 'outgoing', prompt: { text: 'three' } });
   t.match(rowsOf(state, false).at(-1), { kind: 'work', work: { label: 'Waiting for the connection; nothing is lost' } });
-  const there = { ...state, transcript: fromSnapshot(snapshot({ messages: [...messages, row(5, 'user', 'three')] }), 0) };
+  const there = { ...state, transcript: fromSnapshot(snapshot({ messages: [...messages, message(5, 'user', 'three')] }), 0) };
   t.notOk(rowsOf(there, true).some(({ kind }) => kind === 'outgoing'));
   t.same(
     rowsOf(state, true).flatMap((one) => (one.kind === 'item' && one.item.kind === 'agent' ? [one.after] : [])),
@@ -344,7 +321,10 @@ t.test('what is on its way stands below until the transcript holds it, and promp
 });
 
 t.test('what a command said stays below the message it was asked at', async (t) => {
-  const transcript = fromSnapshot(snapshot({ messages: [row(1, 'user', 'one'), row(2, 'assistant', 'first'), row(3, 'user', 'two')] }), 0);
+  const transcript = fromSnapshot(
+    snapshot({ messages: [message(1, 'user', 'one'), message(2, 'assistant', 'first'), message(3, 'user', 'two')] }),
+    0,
+  );
   const echo = { key: 'e', line: '/usage', state: 'done' as const, text: '1', choices: [], below: { kind: 'agent', id: 2 } };
   t.same(
     rowsOf({ transcript, outgoing: [], echoes: [echo], failure: null }, true).map(({ key }) => key),

@@ -1,7 +1,6 @@
 /** SKILL.md read, gated, indexed and changed. */
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { blueprintOf, fillSkillBlueprint } from '../../agent/skills/blueprint.ts';
 import { hiddenBecause, type Offer } from '../../agent/skills/gates.ts';
@@ -11,20 +10,9 @@ import { bodyOf, isSafeRelative, parseSkill, type SkillFile } from '../../agent/
 import { readSkillFile, skillFiles } from '../../agent/skills/skillFolder.ts';
 import { skillIndex } from '../../agent/skills/skillIndex.ts';
 import { limits } from '../../base/limits.ts';
+import { fileTrees } from '../harness/fileTrees.ts';
 
-const top = mkdtempSync(join(tmpdir(), 'agent-skills-'));
-t.teardown(() => rmSync(top, { recursive: true, force: true }));
-
-let count = 0;
-function tree(files: Record<string, string>): string {
-  const dir = join(top, String(++count));
-  mkdirSync(dir);
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(dir, name)), { recursive: true });
-    writeFileSync(join(dir, name), text);
-  }
-  return dir;
-}
+const { top, tree } = fileTrees(t);
 const skillMd = (front: string, body = 'Do it.') => `---\n${front}\n---\n${body}\n`;
 const plain = skillMd('name: plain\ndescription: Does it.');
 const parse = (front: string) => parseSkill(skillMd(front), 'folder');

@@ -4,33 +4,13 @@ import type { Snapshot, WorkerRow } from '../../bin/snapshot.ts';
 import { noteTrend, sparkline, statusScreen, type Trend } from '../../bin/statusScreen.ts';
 import { cutToWidth, visibleWidth } from '../../bin/terminal.ts';
 import { painter, type Paint } from '../../base/paint.ts';
+import { workerRow } from '../harness/records.ts';
 
 const nowMs = Date.parse('2026-01-02T03:04:05Z');
 const ago = (ms: number): string => new Date(nowMs - ms).toISOString();
 
-const row = (slot: string, more: Partial<WorkerRow> = {}): WorkerRow => ({
-  slot,
-  profile: 'default',
-  kind: 'worker',
-  desired: 'up',
-  state: 'ready',
-  pid: 100,
-  since: ago(65_000),
-  ready_ms: 100,
-  restarts: 0,
-  code: 'source',
-  rss_bytes: 100 * 1024 ** 2,
-  cpu_percent: 1.5,
-  lag_ms: 2.4,
-  fds: 28,
-  leak_bytes_per_hour: null,
-  liveness: 'ok',
-  adopted: false,
-  reason: null,
-  next_start_at: null,
-  last_exit: null,
-  ...more,
-});
+const row = (slot: string, more: Partial<WorkerRow> = {}): WorkerRow =>
+  workerRow(slot, { since: ago(65_000), rss_bytes: 100 * 1024 ** 2, cpu_percent: 1.5, lag_ms: 2.4, fds: 28, ...more });
 
 const seen = (workers: WorkerRow[], more: Partial<Snapshot['status']> = {}): Snapshot => ({
   status: {
