@@ -11,3 +11,16 @@ export type Level = (typeof levels)[number];
 /** Log names (contract §7). The first is the default of `agent logs`. */
 export const logNames = ['agent', 'gateway', 'gui', 'cron', 'mcp', 'terminal', 'supervisor', 'desktop', 'errors'] as const;
 export type LogName = (typeof logNames)[number];
+
+/** How a chat platform stands (reference/clients §1.4). */
+export const platformStates = [
+  'connected',
+  'disabled',
+  'not_configured',
+  'pending_restart',
+  'gateway_stopped',
+  'startup_failed',
+  'disconnected',
+  'fatal',
+] as const;
+export type PlatformWord = (typeof platformStates)[number];

@@ -2,6 +2,7 @@
  * The settings of a chat platform as people see and change them: secrets in `.env`, everything else below
  * `platforms.<id>` of config.yaml; and the one word that says how a platform is.
  */
+import type { PlatformWord } from '../base/closedWords.ts';
 import { AgentError } from '../base/errors.ts';
 import { setConfigValues } from './config/edit.ts';
 import { loadConfig } from './config/load.ts';
@@ -17,18 +18,6 @@ export interface PlatformShape {
   variables: readonly { key: string; secret: boolean; configures?: 'value' | 'flag' }[];
   settings: readonly { key: string; kind: 'text' | 'number' | 'switch' | 'list' }[];
 }
-
-export const platformStates = [
-  'connected',
-  'disabled',
-  'not_configured',
-  'pending_restart',
-  'gateway_stopped',
-  'startup_failed',
-  'disconnected',
-  'fatal',
-] as const;
-export type PlatformWord = (typeof platformStates)[number];
 
 export interface PlatformSettings {
   enabled: boolean;

@@ -53,6 +53,19 @@ export const modelAuxiliary = rpcMethod('model.auxiliary', {
   result: z.object({ tasks: z.array(SideModel), main: Main }),
 });
 
+/** A pick for good: what `model.set` and `POST /api/model/set` take. */
+export const ModelPick = z.strictObject({
+  scope: z.enum(['main', 'auxiliary']),
+  provider: z.string().max(200).optional(),
+  model: z.string().max(300).optional(),
+  /** Written to the provider. */
+  base_url: z.url({ protocol: /^https?$/ }).optional(),
+  task: z.enum([...sideTasks, '', '__reset__']).optional(),
+  /** `default` = the model's own. */
+  reasoning_effort: z.union([ReasoningLevel, z.literal('default')]).optional(),
+  confirm_expensive_model: z.boolean().optional(),
+});
+
 /**
  * Chooses for good: the main model, or that of side work (`task` '' = all tasks; '__reset__' = all as the main model;
  * model 'default' = this one as the main model). `stale_aux`: tasks that stay pinned to another provider when the main
@@ -60,17 +73,7 @@ export const modelAuxiliary = rpcMethod('model.auxiliary', {
  * nothing is written. Errors: UNKNOWN_MODEL, NO_PROVIDER, CONFIG_INVALID, CONFIG_KEY, LOCK_HELD, DISK_FULL.
  */
 export const modelSet = rpcMethod('model.set', {
-  params: z.strictObject({
-    scope: z.enum(['main', 'auxiliary']),
-    provider: z.string().max(200).optional(),
-    model: z.string().max(300).optional(),
-    /** Written to the provider. */
-    base_url: z.url({ protocol: /^https?$/ }).optional(),
-    task: z.enum([...sideTasks, '', '__reset__']).optional(),
-    /** `default` = the model's own. */
-    reasoning_effort: z.union([ReasoningLevel, z.literal('default')]).optional(),
-    confirm_expensive_model: z.boolean().optional(),
-  }),
+  params: ModelPick,
   result: z.object({
     ok: z.boolean(),
     scope: z.enum(['main', 'auxiliary']),

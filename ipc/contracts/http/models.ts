@@ -1,8 +1,8 @@
 /** Which model answers, over HTTP (reference/clients §1.4): asked of the agent worker of the profile. */
 import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
-import { modelAuxiliary, modelInfo, modelSet, sideTasks } from '../rpcModels.ts';
-import { modelOptions, ReasoningLevel, setupRuntimeCheck } from '../rpcSettings.ts';
+import { modelAuxiliary, modelInfo, ModelPick, modelSet } from '../rpcModels.ts';
+import { modelOptions, setupRuntimeCheck } from '../rpcSettings.ts';
 
 const Flag = z
   .union([z.boolean(), z.enum(['0', '1', 'true', 'false', ''])])
@@ -31,16 +31,7 @@ export const getModelAuxiliary = httpRoute('GET /api/model/auxiliary', {
 export const setModel = httpRoute('POST /api/model/set', {
   ...shared,
   summary: 'Chooses a model for good; an expensive one only when it is confirmed.',
-  body: z.strictObject({
-    scope: z.enum(['main', 'auxiliary']),
-    provider: z.string().max(200).optional(),
-    model: z.string().max(300).optional(),
-    base_url: z.url({ protocol: /^https?$/ }).optional(),
-    task: z.enum([...sideTasks, '', '__reset__']).optional(),
-    reasoning_effort: z.union([ReasoningLevel, z.literal('default')]).optional(),
-    confirm_expensive_model: z.boolean().optional(),
-    profile: z.string().max(64).optional(),
-  }),
+  body: ModelPick.extend({ profile: z.string().max(64).optional() }),
   result: modelSet.result,
   errors: ['UNKNOWN_MODEL', 'NO_PROVIDER', 'CONFIG_INVALID', 'CONFIG_KEY', 'LOCK_HELD', 'DISK_FULL'],
 });

@@ -1,4 +1,5 @@
 /** Chat platforms of the gateway over HTTP (reference/clients §1.4; interface spec, http.14 and http.15). */
+import { platformStates } from '../../../base/closedWords.ts';
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
@@ -17,16 +18,7 @@ const PlatformRow = z.object({
   enabled: z.boolean(),
   configured: z.boolean(),
   gateway_running: z.boolean(),
-  state: z.enum([
-    'connected',
-    'disabled',
-    'not_configured',
-    'pending_restart',
-    'gateway_stopped',
-    'startup_failed',
-    'disconnected',
-    'fatal',
-  ]),
+  state: z.enum(platformStates),
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
   updated_at: z.string().nullable(),
