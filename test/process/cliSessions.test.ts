@@ -10,7 +10,7 @@ t.setTimeout(120_000);
 t.test('conversations are listed, shown, found, renamed, archived, exported, imported and deleted', async (t) => {
   await using service = cliService();
   const { agent, home } = service;
-  t.match(await agent('up', '--demo'), { code: 0 });
+  t.match(await agent('up', '--demo', '--port', '0'), { code: 0 });
   for (const text of ['say: 3 words', 'the nightingale sings']) t.match(await agent('chat', '-q', text), { code: 0 });
 
   const { sessions, total } = JSON.parse((await agent('sessions', 'list', '--json')).stdout) as {
@@ -79,7 +79,7 @@ t.test('conversations are listed, shown, found, renamed, archived, exported, imp
 t.test('files sent in a conversation are listed and taken out again, with the service up and down', async (t) => {
   await using service = cliService();
   const { agent, home } = service;
-  t.match(await agent('up', '--demo'), { code: 0 });
+  t.match(await agent('up', '--demo', '--port', '0'), { code: 0 });
   const outside = mkdtempSync(join(tmpdir(), 'agent-files-'));
   t.teardown(() => rmSync(outside, { recursive: true, force: true }));
   const picture = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(1_500_000, 7)]);

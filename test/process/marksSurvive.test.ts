@@ -57,7 +57,7 @@ t.test('a script of cron carries the mark', async (t) => {
 
 t.test('a supervisor started from a tool does not carry it: it must not end with that worker', async (t) => {
   using home = testHome();
-  const result = await cli(['up'], { home, env: { [INCARNATION_VARIABLE]: mark('up') } });
+  const result = await cli(['up', '--port', '0'], { home, env: { [INCARNATION_VARIABLE]: mark('up') } });
   t.teardown(() => cli(['down'], { home }));
   t.equal(result.code, 0, result.stderr);
   t.same(carriers('up'), []);
