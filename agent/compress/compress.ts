@@ -15,6 +15,8 @@ export interface CompressionRules {
   focus?: string | undefined;
   /** Tokens of the answering model's window; null = unknown. */
   contextWindow: number | null;
+  /** The provider has refused the rows as too long, whatever we believe of the window. */
+  overflow?: boolean | undefined;
   threshold?: number | undefined;
   targetRatio?: number | undefined;
   protectFirst?: number | undefined;
@@ -43,7 +45,7 @@ export async function compressRows(
   const beforeTokens = estimateTokens(rows.map((row) => row.message));
   const aborted = (note: string, { usage, modelCalls }: Spent = { usage: null, modelCalls: 0 }, error: AgentError | null = null) =>
     ({ status: 'aborted', note, error, beforeTokens, afterTokens: beforeTokens, usage, modelCalls }) as const;
-  const plan = rules.keep === undefined ? planBySize(rows, sizeRules(rules)) : planByExchanges(rows, rules.keep);
+  const plan = rules.keep === undefined ? planBySize(rows, sizeRules(rules, beforeTokens)) : planByExchanges(rows, rules.keep);
   if (!plan) return aborted('nothing_to_compress: everything there is would be kept');
   try {
     const messages = plan.replaced.map((row) => row.message);
@@ -59,9 +61,10 @@ export async function compressRows(
   }
 }
 
-function sizeRules({ contextWindow, threshold, targetRatio, protectFirst, protectLast }: CompressionRules) {
+function sizeRules({ contextWindow, overflow, threshold, targetRatio, protectFirst, protectLast }: CompressionRules, rowTokens: number) {
   const { compress } = limits;
-  const window = windowOf(contextWindow);
+  // What was refused is larger than the window, so that is the most the window can be.
+  const window = overflow ? Math.min(windowOf(contextWindow), rowTokens) : windowOf(contextWindow);
   return {
     targetTokens: window * (targetRatio ?? compress.targetRatio),
     tailMaxTokens: window * (threshold ?? compress.threshold) * compress.tailShare,

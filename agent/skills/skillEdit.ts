@@ -9,7 +9,7 @@ import { limits } from '../../base/limits.ts';
 import { scanText } from '../context/scan.ts';
 import type { LibraryState, SkillEntry } from './library.ts';
 import { isSafeRelative, parseSkill, SkillName } from './skillFile.ts';
-import { pathInside, readSkillFile } from './skillFolder.ts';
+import { pathInside, readSkillFile, textOrNull } from './skillFolder.ts';
 
 export interface SkillRequest {
   action: 'create' | 'edit' | 'patch' | 'delete';
@@ -148,15 +148,6 @@ function realOf(path: string): string {
     return realpathSync(path);
   } catch {
     return path;
-  }
-}
-
-function textOrNull(folder: string, file: string): string | null {
-  try {
-    return readSkillFile(folder, file);
-  } catch (thrown) {
-    if (thrown instanceof AgentError && thrown.code === 'NOT_FOUND') return null;
-    throw thrown;
   }
 }
 

@@ -17,6 +17,16 @@ export function readSkillFile(folder: string, file: string): string {
   throw new AgentError('BAD_REQUEST', `${path} cannot be shown: ${read.why}`, { fix: 'use the terminal for what is no text' });
 }
 
+/** Null = there is no such file. Errors: BAD_REQUEST. */
+export function textOrNull(folder: string, file: string): string | null {
+  try {
+    return readSkillFile(folder, file);
+  } catch (thrown) {
+    if (thrown instanceof AgentError && thrown.code === 'NOT_FOUND') return null;
+    throw thrown;
+  }
+}
+
 /** Where a file of the skill lies or would lie. Errors: BAD_REQUEST. */
 export function pathInside(folder: string, file: string): string {
   if (!isSafeRelative(file)) {

@@ -71,12 +71,18 @@ export const command: Command = {
     },
     {
       name: 'export',
-      summary: 'Write conversations as JSON Lines',
+      summary: 'Write conversations as JSON Lines, or as Markdown to read',
       arguments: [{ ...session, optional: true, variadic: true }],
-      options: [{ flags: '-o, --output <file>', summary: 'a file instead of stdout', complete: 'file' }, hiddenOption, jsonOption],
+      options: [
+        { flags: '--format <form>', summary: 'jsonl (default), which import takes back, or markdown', choices: ['jsonl', 'markdown'] },
+        { flags: '-o, --output <file>', summary: 'a file instead of stdout', complete: 'file' },
+        hiddenOption,
+        jsonOption,
+      ],
       examples: [
         { line: 'agent sessions export latest -o trip.jsonl', does: 'one conversation' },
         { line: 'agent sessions export > all.jsonl', does: 'all of them, one a line' },
+        { line: 'agent sessions export latest --format markdown', does: 'the last one as text' },
       ],
       run: exportThem,
     },
@@ -291,15 +297,16 @@ function hitLines({ session_id, title, role, snippet, timestamp }: Awaited<Retur
 async function exportThem(input: Input): Promise<number> {
   const wanted = { names: input.args, hidden: hasFlag(input, 'hidden') };
   const file = textOption(input, 'output');
+  const form = textOption(input, 'format') === 'markdown' ? 'markdown' : 'jsonl';
   const path = openHome().profile(input.profile).stateDb;
   const count = await read(
     input,
     (link) =>
       writeDocuments(
         documents(link, wanted, () => openOffline(path)),
-        file,
+        { file, form },
       ),
-    (sessions) => writeDocuments(offlineDocuments(sessions, wanted), file),
+    (sessions) => writeDocuments(offlineDocuments(sessions, wanted), { file, form }),
   );
   if (file !== undefined) {
     if (input.json) printJson({ exported: count, file });

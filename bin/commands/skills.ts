@@ -46,6 +46,7 @@ export const command: Command = {
         { flags: '--from <path>', summary: 'the file with the text; default - (stdin)', complete: 'file' },
         { flags: '--create', summary: 'make the skill' },
         { flags: '--category <name>', summary: 'folder of a new skill' },
+        { flags: '--over <version>', summary: 'only over the text of that version, as view --json names it' },
         jsonOption,
       ],
       examples: [{ line: 'agent skills save deploy --create --from deploy.md', does: 'a new skill' }],
@@ -111,7 +112,10 @@ async function save(input: Input): Promise<number> {
   const [name, file] = input.args as [string, string | undefined];
   const content = await textOf(textOption(input, 'from') ?? '-', limits.skills.fileMaxBytes);
   const category = textOption(input, 'category');
-  const saved = await withAgent(input, (link) => link.call(skillSave, { name, file, category, content, create: hasFlag(input, 'create') }));
+  const version = textOption(input, 'over');
+  const saved = await withAgent(input, (link) =>
+    link.call(skillSave, { name, file, category, content, create: hasFlag(input, 'create'), version }),
+  );
   if (input.json) printJson(saved);
   else print(`Wrote ${saved.path}`);
   return exitCodes.ok;

@@ -1,7 +1,8 @@
 /** `agent sessions export|import`: JSON Lines, one `agent.session.v1` document a line; a file may also hold one document or a list. */
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
-import { sessionExport, sessionImport } from '../../ipc/contracts/rpcSessions.ts';
+import { sessionMarkdown } from '../../chat/sessionMarkdown.ts';
+import { sessionExport, sessionImport, type ExportedSession } from '../../ipc/contracts/rpcSessions.ts';
 import { sessionList } from '../../ipc/contracts/rpc.ts';
 import type { Link } from '../../ipc/link.ts';
 import { withProgress } from '../progress.ts';
@@ -22,7 +23,7 @@ export interface Wanted {
 }
 
 /** One document at a time. Sessions too large for one answer are read by `fallback`. */
-export async function* documents(link: Link, { names, hidden }: Wanted, fallback: () => OfflineSessions): AsyncGenerator<unknown> {
+export async function* documents(link: Link, { names, hidden }: Wanted, fallback: () => OfflineSessions): AsyncGenerator<ExportedSession> {
   const ids = names.length > 0 ? names : await allIds(link, hidden);
   for (const session_id of ids) {
     try {
@@ -35,7 +36,7 @@ export async function* documents(link: Link, { names, hidden }: Wanted, fallback
   }
 }
 
-export function* offlineDocuments(sessions: OfflineSessions, { names, hidden }: Wanted): Generator<unknown> {
+export function* offlineDocuments(sessions: OfflineSessions, { names, hidden }: Wanted): Generator<ExportedSession> {
   const kinds = [false, true];
   const ids =
     names.length > 0
@@ -56,8 +57,18 @@ async function allIds(link: Link, hidden: boolean): Promise<string[]> {
   return ids;
 }
 
+/** What a document is on paper. */
+export type Form = (document: ExportedSession) => string;
+export const forms = {
+  jsonl: (document) => `${JSON.stringify(document)}\n`,
+  markdown: sessionMarkdown,
+} satisfies Record<string, Form>;
+
 /** To stdout, or into a file that is there only when it is whole. Answers how many. */
-export async function writeDocuments(found: AsyncIterable<unknown> | Iterable<unknown>, file: string | undefined): Promise<number> {
+export async function writeDocuments(
+  found: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
+  { file, form }: { file: string | undefined; form: keyof typeof forms },
+): Promise<number> {
   let count = 0;
   const temporary = file === undefined ? undefined : `${file}.part`;
   const target = temporary === undefined ? undefined : openSync(temporary, 'w', 0o600);
@@ -66,9 +77,9 @@ export async function writeDocuments(found: AsyncIterable<unknown> | Iterable<un
       () => `${count} exported`,
       async () => {
         for await (const document of found) {
-          const line = `${JSON.stringify(document)}\n`;
-          if (target === undefined) writeOut(line);
-          else writeSync(target, line);
+          const text = (form === 'markdown' && count > 0 ? '\n' : '') + forms[form](document);
+          if (target === undefined) writeOut(text);
+          else writeSync(target, text);
           count++;
         }
       },

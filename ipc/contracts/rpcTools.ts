@@ -35,10 +35,10 @@ export const skillsList = rpcMethod('skills.list', {
   result: z.object({ skills: z.array(SkillRow), problems: z.array(z.object({ path: z.string(), message: z.string() })) }),
 });
 
-/** `file`: one below the folder of the skill; default SKILL.md. Errors: NOT_FOUND, BAD_REQUEST. */
+/** `file`: one below the folder of the skill; default SKILL.md. `version` names what the file says on disk. Errors: NOT_FOUND, BAD_REQUEST. */
 export const skillView = rpcMethod('skills.view', {
   params: z.strictObject({ name: z.string(), file: z.string().optional() }),
-  result: z.object({ name: z.string(), path: z.string(), content: z.string(), files: z.array(z.string()) }),
+  result: z.object({ name: z.string(), path: z.string(), content: z.string(), version: z.string(), files: z.array(z.string()) }),
 });
 
 /** Errors: NOT_FOUND. */
@@ -49,7 +49,8 @@ export const skillToggle = rpcMethod('skills.toggle', {
 
 /**
  * The owner's own text for SKILL.md, or a file beside it (`file`); `create` makes the skill. It is not staged for review:
- * whoever could review it writes it. Errors: NOT_FOUND, BAD_REQUEST, DISK_FULL.
+ * whoever could review it writes it. With the `version` that was read, only over that one. Errors: NOT_FOUND, BAD_REQUEST,
+ * CONFIG_CHANGED, DISK_FULL.
  */
 export const skillSave = rpcMethod('skills.save', {
   params: z.strictObject({
@@ -58,8 +59,9 @@ export const skillSave = rpcMethod('skills.save', {
     file: z.string().optional(),
     category: z.string().optional(),
     create: z.boolean().optional(),
+    version: z.string().max(64).optional(),
   }),
-  result: z.object({ name: z.string(), path: z.string() }),
+  result: z.object({ name: z.string(), path: z.string(), version: z.string() }),
 });
 
 /** A write of memory or a skill that waits for its owner (`memory.write_approval`). */

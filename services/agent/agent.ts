@@ -25,7 +25,7 @@ import { ApprovalRules } from './owner.ts';
 import { processGroups, recover } from './recover.ts';
 import { Requests } from './requests.ts';
 import { rpcHandlers } from './rpc.ts';
-import { defaultDirectory, infoOf, type SessionParts } from './sessions.ts';
+import { defaultDirectory, infoOf, leftBehind, removeSessions, type SessionParts } from './sessions.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
 import type { Store } from './store.ts';
@@ -170,7 +170,7 @@ function inOrder(context: WorkerContext): { parts: HostParts; cut: number } {
 async function keepHouse(parts: SessionParts): Promise<void> {
   const { context, store, events } = parts;
   try {
-    store.forgetEmptySessions();
+    removeSessions(parts, leftBehind(parts, limits.turn.emptySessionMs));
     await events.forgetIdle(limits.turn.eventsKeepMs);
     const removed = await retire(parts, context.config().config.sessions);
     if (removed > 0) context.log.info(`${removed} sessions that nobody used any more were removed`);

@@ -37,6 +37,8 @@ interface CompressRequest {
   model: Model;
   keep?: number | undefined;
   focus?: string | undefined;
+  /** The provider found the prompt as it is too long. */
+  overflow?: boolean | undefined;
 }
 
 type Report = ResultOf<typeof sessionCompress>;
@@ -61,7 +63,7 @@ export function compressorOf(
     },
     async compress(reason) {
       context.log.info('a conversation is compressed', { session_id: session.id, turn: id, reason });
-      const { status } = await compressSession(parts, { session, turnId: id, model });
+      const { status } = await compressSession(parts, { session, turnId: id, model, overflow: reason === 'overflow' });
       return status === 'compressed' ? transcripts.modelMessages(session.id, { withAuthors: !model.scripted }) : null;
     },
   };
@@ -92,13 +94,14 @@ export async function compressSession(parts: CompressParts, request: CompressReq
 /** Not interruptible, so it is bounded by the clock alone. */
 async function bounded(parts: CompressParts, request: CompressRequest): Promise<CompressionOutcome> {
   const { context, transcripts } = parts;
-  const { session, model, keep, focus } = request;
+  const { session, model, keep, focus, overflow } = request;
   const settings = context.config().config.compression;
   const watchdog = new AbortController();
   const rules = {
     keep,
     focus,
     contextWindow: model.contextWindow,
+    overflow,
     threshold: settings?.threshold,
     targetRatio: settings?.target_ratio,
     protectFirst: settings?.protect_first,

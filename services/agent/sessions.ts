@@ -148,6 +148,25 @@ export function rowOf(summary: SessionSummary, { turns, desk, requests }: Pick<S
   };
 }
 
+/** Sessions without a prompt for so long. One that somebody looks at may still get it. */
+export function leftBehind({ store, turns, events }: Pick<SessionParts, 'store' | 'turns' | 'events'>, olderThanMs: number): string[] {
+  return store.emptySessions(olderThanMs).filter((id) => !turns.isRunning(id) && events.followersOf(id).length === 0);
+}
+
+/** All or none, with what they left running and what is held for them; how many there were. Errors: those of the store. */
+export function removeSessions({ store, requests, toolbox, events, search }: SessionParts, ids: readonly string[]): number {
+  if (ids.length === 0) return 0;
+  for (const id of ids) requests.closeSession(id);
+  const removed = store.transaction(() => ids.filter((id) => store.deleteSession(id)).length);
+  for (const id of ids) {
+    void toolbox.processes.endSession(id);
+    events.forget(id);
+  }
+  search.forget();
+  events.broadcast('sessions.changed');
+  return removed;
+}
+
 /** A chat of the gateway keeps the rules of its platform, whoever types. */
 export function surfaceOf(session: SessionRecord): string {
   if (session.platform !== null) return 'gateway';

@@ -17,7 +17,7 @@ import {
   type StagedSkill,
   type StageWrite,
 } from '../../agent/skills/skillEdit.ts';
-import { readSkillFile, skillFiles } from '../../agent/skills/skillFolder.ts';
+import { readSkillFile, skillFiles, textOrNull } from '../../agent/skills/skillFolder.ts';
 import { skillIndex } from '../../agent/skills/skillIndex.ts';
 import { linkedFiles, upstreamFile, type UpstreamParts } from '../../agent/skills/upstream.ts';
 import { skillTools } from '../../agent/tools/skills.ts';
@@ -25,6 +25,7 @@ import type { Tool } from '../../agent/tools/registry.ts';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
+import { versionOf } from '../../state/config/change.ts';
 import { listConfigName } from '../../state/config/edit.ts';
 import { writeError, writeFileAtomic } from '../../state/atomicFile.ts';
 import type { WorkerContext } from '../worker.ts';
@@ -48,8 +49,10 @@ export interface SkillDesk {
   view(name: string, file: string | undefined, signal: AbortSignal): ReturnType<Skills['view']>;
   /** Writes `skills.disabled`. Errors: NOT_FOUND, CONFIG_INVALID, DISK_FULL. */
   toggle(name: string, enabled: boolean): Promise<void>;
-  /** Writes what the owner asks for, without review; the path. Errors: NOT_FOUND, BAD_REQUEST, DISK_FULL. */
-  save(request: SkillRequest): string;
+  /** Names what a file of it says on disk; one that is not there says nothing. Errors: NOT_FOUND, BAD_REQUEST. */
+  version(name: string, file: string | undefined): string;
+  /** Writes what the owner asks for, without review. `over`: the version that may be replaced. Errors: NOT_FOUND, BAD_REQUEST, CONFIG_CHANGED, DISK_FULL. */
+  save(request: SkillRequest, over?: string): { path: string; version: string };
   /** Suggestions for scheduled jobs, of the skills that are offered here. */
   blueprints(to?: Offered): SkillBlueprint[];
   /** Said when the tools of a session are known, for the gates that ask about toolsets. */
@@ -99,10 +102,17 @@ export function createSkillDesk(context: WorkerContext, { stage }: { stage?: Sta
       requireSkill(library.read(), name);
       await listConfigName(context.paths.config, 'skills.disabled', { name, listed: !enabled });
     },
-    save(request) {
+    version: (name, file) => versionOf(textOrNull(requireSkill(library.read(), name).path, file ?? 'SKILL.md') ?? ''),
+    save(request, over) {
       const write = plannedWrite(request, library.read(), root);
+      const path = join(root, write.folder, write.file ?? '');
+      if (over !== undefined && over !== versionOf(write.before ?? '')) {
+        throw new AgentError('CONFIG_CHANGED', `${path} was changed by somebody else meanwhile; nothing was written`, {
+          fix: 'read it again, then write without a version or with the new one',
+        });
+      }
       applyWrite(root, write);
-      return join(root, write.folder, write.file ?? '');
+      return { path, version: versionOf(write.after ?? '') };
     },
     blueprints: (to = { platform: null, safe_mode: 0 }) => offered(to).flatMap((skill) => blueprintOf(skill) ?? []),
     remember(sessionId, toolsets) {

@@ -290,11 +290,6 @@ export class Store {
     return this.run('DELETE FROM sessions WHERE id = ?', id).changes > 0;
   }
 
-  /** Sessions opened and never used (a page that was only looked at). */
-  forgetEmptySessions(): number {
-    return this.run('DELETE FROM sessions WHERE last_active < ? AND used = 0', Date.now() - limits.turn.emptySessionMs).changes;
-  }
-
   // --- keyed conversations ---
 
   conversation(sessionKey: string): SessionRecord | undefined {

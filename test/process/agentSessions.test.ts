@@ -3,7 +3,15 @@ import t from 'tap';
 import Database from 'better-sqlite3';
 import { limits } from '../../base/limits.ts';
 import { runTurn } from '../../ipc/contracts/agent.ts';
-import { sessionCreate, sessionDelete, sessionHistory, sessionList, sessionResume, sessionTitle } from '../../ipc/contracts/rpc.ts';
+import {
+  sessionCreate,
+  sessionDelete,
+  sessionEmpty,
+  sessionHistory,
+  sessionList,
+  sessionResume,
+  sessionTitle,
+} from '../../ipc/contracts/rpc.ts';
 import {
   sessionArchive,
   sessionBranch,
@@ -265,4 +273,23 @@ t.test('the snapshot of a very long session has only the newest rows that fit', 
   t.match((await client.link.call(sessionHistory, { session_id: id, before_id: messages[0]!.id, limit: 1 })).messages, [
     { content: `row ${10_000 - limits.sessions.snapshotRowsMax}` },
   ]);
+});
+
+t.test('sessions left without a prompt go together: lists hear of it, and one that somebody looks at stays', async (t) => {
+  using client = await connect(worker);
+  using looking = await connect(worker);
+  const left = [await client.create(), await client.create()];
+  for (const session_id of left) await client.link.call(sessionClose, { session_id });
+  const open = await looking.create();
+  const db = new Database(home.stateDb);
+  db.prepare('UPDATE sessions SET last_active = 1 WHERE used = 0').run();
+  db.close();
+  const { count } = await client.link.call(sessionEmpty, {});
+  t.ok(count >= 2);
+  const from = looking.events.length;
+  t.same(await client.link.call(sessionEmpty, { remove: true }), { count });
+  await looking.next('sessions.changed', undefined, from);
+  for (const session_id of left) await t.rejects(client.link.call(sessionResume, { session_id }), { code: 'UNKNOWN_SESSION' });
+  t.match((await looking.turn(open, 'say: 1 word')).complete, { status: 'complete' });
+  t.same(await client.link.call(sessionEmpty, { remove: true }), { count: 0 });
 });

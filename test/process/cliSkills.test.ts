@@ -17,6 +17,20 @@ t.test('agent skills: list, view, disable, enable and check, with the service st
   t.equal((await agent('skills', 'view', 'deploy', 'hosts.md')).stdout, 'a, b\n');
   t.match(errorOf(await agent('skills', 'view', 'nope', '--json')), { code: 'NOT_FOUND', fix: /agent skills list/ });
 
+  const version = async () =>
+    (JSON.parse((await agent('skills', 'view', 'deploy', 'hosts.md', '--json')).stdout) as { version: string }).version;
+  const read = await version();
+  const mine = home.write('mine.md', 'a, b, c\n');
+  const save = (...more: string[]) => agent('skills', 'save', 'deploy', 'hosts.md', '--from', mine, ...more, '--json');
+  t.match(JSON.parse((await save('--over', read)).stdout), { name: 'deploy', version: /^\w{20}$/ });
+  t.match(
+    errorOf(await save('--over', read)),
+    { code: 'CONFIG_CHANGED', message: /hosts\.md was changed/, fix: /read it again/ },
+    'not over what another wrote',
+  );
+  t.match(await save('--over', await version()), { code: 0 });
+  t.match(await save(), { code: 0 }, 'without a version over whatever is there');
+
   t.match(await agent('skills', 'disable', 'deploy'), { code: 0, stdout: /no longer offered/ });
   t.match(readFileSync(home.config, 'utf8'), /disabled:\n\s+- deploy/);
   t.match((await agent('skills', 'list')).stdout, /deploy +ops +disabled +skills\.disabled names it/);

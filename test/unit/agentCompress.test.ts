@@ -132,6 +132,18 @@ t.test('an earlier summary is carried on, calls are named, files are named and n
   t.match(material, /\[calls echo \{\}\]/);
 });
 
+t.test('a prompt that the provider refused is cut down to a share of itself, whatever the window is believed to be', async (t) => {
+  const believed: Partial<CompressionRules> = { contextWindow: 1_000_000, protectFirst: 3, protectLast: 20 };
+  const line = 'ua '.repeat(30);
+  const scribe = writer(() => 'what mattered');
+  t.match(await run(line, scribe, believed), { status: 'aborted', note: /^nothing_to_compress/ }, 'there would be room');
+  const outcome = await run(line, scribe, { ...believed, overflow: true });
+  t.equal(outcome.status, 'compressed');
+  t.ok(outcome.afterTokens < outcome.beforeTokens * 0.4, `${outcome.beforeTokens} became ${outcome.afterTokens}`);
+  const small = await run(line, scribe, { ...believed, contextWindow: 1_000, overflow: true });
+  t.ok(small.afterTokens < outcome.afterTokens, 'a window known to be smaller counts');
+});
+
 t.test('a summary that saves less than a tenth is refused', async (t) => {
   const outcome = await run(
     'ua ua ua ua ua',

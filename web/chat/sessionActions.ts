@@ -2,10 +2,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
+import { sessionMarkdown } from '../../chat/sessionMarkdown.ts';
 import { useConnection } from '../app/context.ts';
 import { failureOf } from '../callError.ts';
 import { toast } from '../ui/toast.tsx';
-import { saveFile, sessionMarkdown } from './exportFile.ts';
+import { saveFile } from './exportFile.ts';
 
 const EXPORT_LIMIT_MS = 60_000;
 

@@ -1,10 +1,11 @@
 /** The text of a skill and of the files beside it, to be read and changed; and a new one. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import { request } from '../api.ts';
+import { ApiError, request } from '../api.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { SelectField, TextArea, TextField } from '../ui/field.tsx';
+import { Notice } from '../ui/notice.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -18,9 +19,10 @@ interface SkillProps {
 export function SkillDialog({ profile, name, onClose }: SkillProps) {
   const queries = useQueryClient();
   const [file, setFile] = useState('SKILL.md');
-  const [draft, setDraft] = useState<string | null>(null);
+  /** What was typed, over which version; null = nothing yet. */
+  const [draft, setDraft] = useState<{ text: string; version: string } | null>(null);
   const key = ['skill', profile, name, file];
-  const { data, error } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => request('GET /api/skills/content', { query: { profile, name, file }, signal }),
   });
@@ -30,15 +32,23 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
     queryFn: ({ signal }) => request('GET /api/skills/content', { query: { profile, name }, signal }),
   }).data?.files;
   const save = useMutation({
-    mutationFn: (content: string) => request('PUT /api/skills/content', { query: { profile }, body: { name, file, content } }),
+    mutationFn: (body: { content: string; version?: string }) =>
+      request('PUT /api/skills/content', { query: { profile }, body: { name, file, ...body } }),
     async onSuccess() {
       await Promise.all([queries.invalidateQueries({ queryKey: key }), queries.invalidateQueries({ queryKey: ['skills', profile] })]);
       setDraft(null);
       toast(`${name}: ${file} is saved.`);
     },
   });
-  const text = draft ?? data?.content ?? '';
-  const changed = draft !== null && draft !== data?.content;
+  const text = draft?.text ?? data?.content ?? '';
+  const version = draft?.version ?? data?.version ?? '';
+  const changed = draft !== null && draft.text !== data?.content;
+  const conflict = save.error instanceof ApiError && save.error.code === 'CONFIG_CHANGED';
+  const takeTheirs = () => {
+    save.reset();
+    setDraft(null);
+    void refetch();
+  };
   return (
     <Dialog
       open
@@ -48,7 +58,7 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
       actions={
         <>
           <Button onClick={onClose}>Close</Button>
-          <Button weight="strong" disabled={!changed || save.isPending} onClick={() => save.mutate(text)}>
+          <Button weight="strong" disabled={!changed || save.isPending || conflict} onClick={() => save.mutate({ content: text, version })}>
             {save.isPending ? 'Saving…' : 'Save'}
           </Button>
         </>
@@ -60,6 +70,7 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
           value={file}
           choices={['SKILL.md', ...files.filter((one) => one !== 'SKILL.md')].map((one) => ({ value: one, label: one }))}
           onChange={(event) => {
+            save.reset();
             setDraft(null);
             setFile(event.target.value);
           }}
@@ -74,10 +85,26 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
           rows={16}
           value={text}
           hint={<span className="break-all">{data.path}</span>}
-          onChange={(event) => setDraft(event.target.value)}
+          onChange={(event) => setDraft({ text: event.target.value, version })}
         />
       )}
-      {save.error && <Problem thrown={save.error} />}
+      {conflict && (
+        <Notice
+          tone="warn"
+          title={`Somebody else changed ${file} meanwhile`}
+          actions={
+            <div className="flex flex-wrap gap-2">
+              <Button onClick={takeTheirs}>Take theirs</Button>
+              <Button disabled={save.isPending} onClick={() => save.mutate({ content: text })}>
+                Save mine over it
+              </Button>
+            </div>
+          }
+        >
+          Nothing was written; what you typed still stands above.
+        </Notice>
+      )}
+      {save.error && !conflict && <Problem thrown={save.error} />}
     </Dialog>
   );
 }

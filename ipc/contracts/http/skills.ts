@@ -9,7 +9,7 @@ const Name = z.string().min(1).max(200);
 const Path = z.string().min(1).max(300);
 const Profile = z.string().max(64).optional();
 const Content = z.string().min(1).max(limits.skills.fileMaxBytes);
-const Saved = z.object({ name: z.string(), path: z.string() });
+const Saved = z.object({ name: z.string(), path: z.string(), version: z.string() });
 
 export const listSkills = httpRoute('GET /api/skills', {
   tag,
@@ -30,20 +30,21 @@ export const toggleSkill = httpRoute('PUT /api/skills/toggle', {
 
 export const readSkill = httpRoute('GET /api/skills/content', {
   tag,
-  summary: 'SKILL.md, or one of the files beside it.',
+  summary: 'SKILL.md, or one of the files beside it. `version` names what the file says on disk.',
   profile: true,
   query: z.looseObject({ name: Name, file: Path.optional() }),
-  result: z.object({ name: z.string(), path: z.string(), content: z.string(), files: z.array(z.string()) }),
+  result: z.object({ name: z.string(), path: z.string(), content: z.string(), version: z.string(), files: z.array(z.string()) }),
   errors: ['NOT_FOUND', 'SKILL_UNREACHABLE'],
 });
 
 export const writeSkill = httpRoute('PUT /api/skills/content', {
   tag,
-  summary: 'Writes SKILL.md, or one of the files beside it, of a skill of the profile.',
+  summary:
+    'Writes SKILL.md, or one of the files beside it, of a skill of the profile. With the `version` that was read, only over that one.',
   profile: true,
-  body: z.strictObject({ name: Name, file: Path.optional(), content: Content, profile: Profile }),
+  body: z.strictObject({ name: Name, file: Path.optional(), content: Content, version: z.string().max(64).optional(), profile: Profile }),
   result: Saved,
-  errors: ['NOT_FOUND', 'DISK_FULL'],
+  errors: ['NOT_FOUND', 'CONFIG_CHANGED', 'DISK_FULL'],
 });
 
 export const createSkill = httpRoute('POST /api/skills', {

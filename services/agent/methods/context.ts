@@ -39,11 +39,11 @@ export function contextMethods(parts: SessionParts): Handler[] {
     handle(skillView, async ({ name, file }, { signal }) => {
       const { text, files } = await skills.view(name, file, signal);
       const skill = skills.state().skills.get(name);
-      return { name, path: skill ? join(skill.path, file ?? 'SKILL.md') : '', content: text, files };
+      return { name, path: skill ? join(skill.path, file ?? 'SKILL.md') : '', content: text, version: skills.version(name, file), files };
     }),
-    handle(skillSave, ({ name, content, file, category, create = false }) => ({
+    handle(skillSave, ({ name, content, file, category, create = false, version }) => ({
       name,
-      path: skills.save({ action: create ? 'create' : 'edit', name, content, file, category }),
+      ...skills.save({ action: create ? 'create' : 'edit', name, content, file, category }, version),
     })),
     handle(skillToggle, async ({ name, enabled }) => {
       await skills.toggle(name, enabled);

@@ -20,7 +20,9 @@ import {
   checkedDirectory,
   defaultDirectory,
   infoOf,
+  leftBehind,
   recentMessages,
+  removeSessions,
   requireSession,
   rowOf,
   snapshotOf,
@@ -35,7 +37,7 @@ export function sessionMethods(parts: SessionParts): Handler[] {
 }
 
 function lifeMethods(parts: SessionParts): Handler[] {
-  const { context, store, events, turns, search } = parts;
+  const { context, store, events, turns } = parts;
   return [
     handle(
       sessionCreate,
@@ -86,13 +88,7 @@ function lifeMethods(parts: SessionParts): Handler[] {
     handle(sessionDelete, ({ session_id }) => {
       const session = requireSession(store, session_id);
       refuseWhileWorking(parts, session.id);
-      parts.requests.closeSession(session.id);
-      const deleted = store.deleteSession(session.id);
-      void parts.toolbox.processes.endSession(session.id);
-      events.forget(session.id);
-      search.forget();
-      events.broadcast('sessions.changed');
-      return { deleted };
+      return { deleted: removeSessions(parts, [session.id]) > 0 };
     }),
   ];
 }
@@ -118,9 +114,8 @@ function readingMethods(parts: SessionParts): Handler[] {
       return rowOf(store.summary(requireSession(store, session_id).id)!, parts);
     }),
     handle(sessionEmpty, ({ remove = false }) => {
-      const ids = store.emptySessions(limits.sessions.emptyMs).filter((id) => !parts.turns.isRunning(id));
-      if (remove) for (const id of ids) store.deleteSession(id);
-      return { count: ids.length };
+      const ids = leftBehind(parts, limits.sessions.emptyMs);
+      return { count: remove ? removeSessions(parts, ids) : ids.length };
     }),
     handle(sessionResume, ({ session_id, profile }, { link }) => {
       refuseOtherProfile(context, profile);

@@ -13,8 +13,8 @@ export function skillRoutes({ agentOf }: Dashboard): HttpHandler[] {
       agentOf(profile).call(skillToggle, { name, enabled }, { signal }),
     ),
     on(contract.readSkill, ({ query: { name, file }, profile, signal }) => agentOf(profile).call(skillView, { name, file }, { signal })),
-    on(contract.writeSkill, ({ body: { name, file, content }, profile, signal }) =>
-      agentOf(profile).call(skillSave, { name, file, content }, { signal }),
+    on(contract.writeSkill, ({ body: { name, file, content, version }, profile, signal }) =>
+      agentOf(profile).call(skillSave, { name, file, content, version }, { signal }),
     ),
     on(contract.createSkill, ({ body: { name, category, content }, profile, signal }) =>
       agentOf(profile).call(skillSave, { name, category, content, create: true }, { signal }),
