@@ -22,6 +22,16 @@ export interface BackgroundRow {
   output_tail: string;
 }
 
+/** Hears of commands, so that their end is told even when nobody asks. */
+export interface BackgroundWatch {
+  /** It is about to start. Errors: DISK_FULL, STORE_BUSY; then it does not. */
+  started(row: Pick<BackgroundRow, 'process_id' | 'session_id' | 'command'>): void;
+  /** By itself. Throws nothing. */
+  ended(row: BackgroundRow): void;
+  /** It was stopped, did not start, or its end has been read: nothing is left to tell. Throws nothing. */
+  settled(processId: string): void;
+}
+
 interface Held {
   id: string;
   sessionId: string;
@@ -31,6 +41,8 @@ interface Held {
   /** Undefined while it starts. */
   command: RunningCommand | undefined;
   end: CommandEnd | undefined;
+  /** Somebody asked for its end. */
+  stopped: boolean;
   recent: RecentText;
 }
 
@@ -39,10 +51,12 @@ const LIST_TAIL_CHARS = 400;
 
 export class BackgroundProcesses {
   #host: CommandHost;
+  #watch: BackgroundWatch | undefined;
   #all = new Map<string, Held>();
 
-  constructor(host: CommandHost) {
+  constructor(host: CommandHost, watch?: BackgroundWatch) {
     this.#host = host;
+    this.#watch = watch;
   }
 
   /** Errors: TOO_MANY_PROCESSES, and those of startCommand. */
@@ -57,18 +71,22 @@ export class BackgroundProcesses {
       pty,
       command: undefined,
       end: undefined,
+      stopped: false,
       recent: new RecentText(backgroundTailChars),
     };
+    this.#watch?.started({ process_id: held.id, session_id: sessionId, command });
     this.#all.set(held.id, held);
     try {
       const spec = { ...shellLine(command), cwd, name: held.id, pty, input: true };
       held.command = await startCommand({ ...spec, onText: (text) => held.recent.push(text) }, this.#host);
     } catch (thrown) {
       this.#all.delete(held.id);
+      this.#watch?.settled(held.id);
       throw thrown;
     }
     void held.command.ended.then((end) => {
       held.end = end;
+      if (!held.stopped && this.#all.has(held.id)) this.#watch?.ended(rowOf(held));
       this.#forgetOldest(sessionId);
     });
     // Its session, or the worker, may have gone while it started.
@@ -84,12 +102,14 @@ export class BackgroundProcesses {
   poll(id: string, sessionId: string): BackgroundRow & { output: string; missed: number; output_file: string | null } {
     const held = this.#held(id, sessionId);
     const { text, missed } = held.recent.take();
+    if (held.end) this.#watch?.settled(id);
     return { ...rowOf(held), output: shown(held, text), missed, output_file: held.command?.output.path ?? null };
   }
 
   /** Everything that is still held, seen or not. Errors: UNKNOWN_PROCESS. */
   log(id: string, sessionId: string): BackgroundRow & { output: string; output_file: string | null } {
     const held = this.#held(id, sessionId);
+    if (held.end) this.#watch?.settled(id);
     return { ...rowOf(held), output: shown(held, held.recent.toString()), output_file: held.command?.output.path ?? null };
   }
 
@@ -119,13 +139,17 @@ export class BackgroundProcesses {
   async stop(id: string, sessionId?: string): Promise<boolean> {
     const held = this.#held(id, sessionId);
     if (held.end || !held.command) return false;
+    held.stopped = true;
+    this.#watch?.settled(id);
     await stopped([held]);
     return true;
   }
 
   /** With all that is known of them. */
   async endSession(sessionId: string): Promise<void> {
-    await this.#end([...this.#all.values()].filter((held) => held.sessionId === sessionId));
+    const own = [...this.#all.values()].filter((held) => held.sessionId === sessionId);
+    for (const { id } of own) this.#watch?.settled(id);
+    await this.#end(own);
   }
 
   async close(): Promise<void> {

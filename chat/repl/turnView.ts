@@ -143,9 +143,7 @@ export class TurnView {
   /** The state of a conversation that was entered in the middle. */
   recall({ messages, asides, status, inflight, queued }: Snapshot): void {
     this.#endSegment();
-    const spoken = messages.filter(
-      ({ role, content, kind }) => kind === 'summary' || ((role === 'user' || role === 'assistant') && content),
-    );
+    const spoken = messages.filter(({ role, content, kind }) => kind === 'summary' || (role !== 'tool' && content));
     const shown = spoken.slice(-RECALL_MAX);
     if (spoken.length > shown.length)
       this.#screen.line(this.#screen.paint('dim', `… ${spoken.length - shown.length} earlier messages (/history shows them)`));
@@ -171,6 +169,7 @@ export class TurnView {
   #recallOne({ role, content, kind }: Message): void {
     if (kind === 'summary') return this.#screen.line(this.#screen.paint('dim', '(a summary stands for what was before)'));
     if (role === 'user') return this.#echo(content);
+    if (role === 'system') return this.#screen.line(this.#screen.paint('dim', content.split('\n')[0]!));
     const markdown = markdownStream(this.#screen.hasColour);
     this.#screen.line(markdown.push(content) + markdown.end());
     this.#screen.line();

@@ -22,6 +22,7 @@ import { createModelDesk, factsOf, type ModelDesk } from './models.ts';
 import { followPortal } from './modelSwitch.ts';
 import { openState } from './openState.ts';
 import { ApprovalRules } from './owner.ts';
+import { ProcessNotes } from './processNotes.ts';
 import { processGroups, recover } from './recover.ts';
 import { Requests } from './requests.ts';
 import { rpcHandlers } from './rpc.ts';
@@ -60,6 +61,7 @@ export function buildAgent(context: WorkerContext): HostParts {
   const chats = createChatQuestions(context, store);
   const requests = new Requests({ events, log: context.log, askElsewhere: chats.ask, settledElsewhere: chats.settled });
   const rules = new ApprovalRules({ store, context });
+  const notes = new ProcessNotes({ store, transcripts, events, log: context.log, busy: (sessionId) => turns.isRunning(sessionId) });
   const toolbox = createToolbox(context, {
     groups: processGroups(store),
     memory,
@@ -67,6 +69,7 @@ export function buildAgent(context: WorkerContext): HostParts {
     search,
     tools: skills.tools,
     hint: createDirectoryHints(),
+    watch: notes,
     epoch: store.epoch,
     parts: () => ({ context, store, transcripts, events, turns }),
   });
@@ -82,9 +85,10 @@ export function buildAgent(context: WorkerContext): HostParts {
     skills,
     requests,
     rules,
+    notes,
     info: (session, running) => infoOf({ context, store, desk }, session, running),
   });
-  const talk = { context, store, storeFacts, transcripts, events, turns, desk };
+  const talk = { context, store, storeFacts, transcripts, events, turns, desk, notes };
   const parts = { ...talk, search, toolbox, contexts, skills, requests, rules, staged, memory };
   return { ...parts, side: new SideQuestions(parts), background: new Background(parts) };
 }
@@ -93,9 +97,10 @@ export function buildAgent(context: WorkerContext): HostParts {
 export async function startAgent(context: WorkerContext): Promise<WorkerService> {
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const { parts, cut } = inOrder(context);
-  const { store, events, turns, desk, search, toolbox, skills, requests, side, background } = parts;
+  const { store, events, turns, desk, search, toolbox, skills, requests, side, background, notes } = parts;
   toolbox.abandonChildren();
   side.settleCut();
+  notes.settleCut();
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
   const company = watchCompany(context, () => turns.active().length + side.active().length + toolbox.processes.running);

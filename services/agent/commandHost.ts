@@ -13,6 +13,7 @@ import { checked, type CallContext, type Handler } from '../../ipc/link.ts';
 import type { Method } from '../../ipc/method.ts';
 import type { Background } from './background.ts';
 import { factsOf } from './models.ts';
+import type { ProcessNotes } from './processNotes.ts';
 import type { SessionParts } from './sessions.ts';
 import type { SideQuestions } from './sideQuestions.ts';
 import type { SessionRecord } from './store.ts';
@@ -74,6 +75,7 @@ const WITH_SURFACE: ReadonlySet<string> = new Set(['prompt.submit', 'prompt.back
 export interface HostParts extends SessionParts {
   side: SideQuestions;
   background: Background;
+  notes: ProcessNotes;
 }
 
 export interface HostRequest {

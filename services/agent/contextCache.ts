@@ -110,6 +110,9 @@ function toModelMessage(row: Row): ModelMessage | undefined {
     case 'tool':
       return { role: 'tool', toolCallId: row.tool_call_id!, toolName: row.tool_name!, content: row.content, isError: row.is_error === 1 };
     case 'system':
-      return row.kind === 'summary' ? { role: 'summary', content: row.content } : undefined;
+      // A system message in the middle of a conversation is refused by some providers.
+      return row.kind === 'summary'
+        ? { role: 'summary', content: row.content }
+        : { role: 'user', content: `[Note of the service, not of the user: ${row.content}]` };
   }
 }

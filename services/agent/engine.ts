@@ -17,6 +17,7 @@ import type { EventLog } from './events.ts';
 import { isFirstTurn, type ModelDesk } from './models.ts';
 import type { SkillDesk } from './skills.ts';
 import { ownerOf, type ApprovalRules } from './owner.ts';
+import type { ProcessNotes } from './processNotes.ts';
 import type { Requests } from './requests.ts';
 import type { SessionRecord, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
@@ -33,6 +34,8 @@ export interface EngineParts {
   skills: SkillDesk;
   requests: Requests;
   rules: ApprovalRules;
+  /** What happened beside the turns. */
+  notes: Pick<ProcessNotes, 'place'>;
   /** The status bar of a session, for `session_info`. */
   info(session: SessionRecord, running: boolean): Record<string, unknown>;
 }

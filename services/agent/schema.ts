@@ -194,6 +194,17 @@ export const stateSchema: Schema = {
         asides_running: "asides (status) WHERE status = 'running'",
       },
     },
+    /** Commands of tools in the background, until the word of their end has its place in the transcript. */
+    background_commands: {
+      columns: {
+        process_id: 'TEXT PRIMARY KEY',
+        session_id: ofSession,
+        command: 'TEXT NOT NULL',
+        /** How it ended; null while it runs. */
+        note: 'TEXT',
+      },
+      indices: { background_commands_of_session: 'background_commands (session_id)' },
+    },
     /** Commands that their owner allowed for good (`always`). */
     approval_rules: {
       columns: { id: 'TEXT PRIMARY KEY', tool_name: 'TEXT NOT NULL', rule: 'TEXT NOT NULL', created_at: 'INTEGER NOT NULL' },

@@ -7,7 +7,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { dangerOfCommand } from '../../agent/approvals/commandLine.ts';
 import { createArgumentCheck } from '../../agent/tools/argumentCheck.ts';
-import { BackgroundProcesses } from '../../agent/tools/background.ts';
+import { BackgroundProcesses, type BackgroundWatch } from '../../agent/tools/background.ts';
 import { clarifyTool } from '../../agent/tools/clarify.ts';
 import { cronjobTool } from '../../agent/tools/cronjob.ts';
 import { delegateTaskTool } from '../../agent/tools/delegateTask.ts';
@@ -94,6 +94,8 @@ export interface ToolboxParts {
   tools(session: SessionRecord): Tool[];
   /** Added to the result of a tool that looked at a path: AGENTS.md of a subdirectory. */
   hint(session: SessionRecord, path: string): string;
+  /** Hears of background commands. */
+  watch: BackgroundWatch;
   /** Of the store: marks what its tools start. */
   epoch: string;
   /** Asked for when the first turn runs: turns need the toolbox, and children of a tool need turns. */
@@ -102,13 +104,13 @@ export interface ToolboxParts {
 
 export function createToolbox(
   context: WorkerContext,
-  { groups, memory, staged, search, tools: guests, hint, epoch, parts }: ToolboxParts,
+  { groups, memory, staged, search, tools: guests, hint, watch, epoch, parts }: ToolboxParts,
 ): Toolbox {
   const jobs = cronJobs(context);
   const sender = messageSender(context);
   const foreign = mcpTools(context);
   const host = commandHost(context, groups, epoch);
-  const processes = new BackgroundProcesses(host);
+  const processes = new BackgroundProcesses(host, watch);
   let interpreters = findInterpreters(process.env.PATH ?? '');
   const { codeRoot, built } = context.release;
   const offload = createOffload(join(codeRoot, 'services', 'agent', `thread.${built ? 'js' : 'ts'}`));

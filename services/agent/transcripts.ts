@@ -298,6 +298,14 @@ export class Transcripts {
     );
   }
 
+  /** Something that the service has to say, at the end of the transcript: shown, and read by the model. */
+  addNote(sessionId: string, text: string): void {
+    this.#store.run(
+      `INSERT INTO messages (session_id, position, role, content, timestamp) VALUES (@session, ${NEXT_POSITION}, 'system', @text, @now)`,
+      { session: sessionId, text, now: Date.now() },
+    );
+  }
+
   // --- reading ---
 
   /** The newest `limit` rows (before `beforeId`), or the first ones with `order: oldest`, after `offset` of them; oldest first. */

@@ -225,6 +225,7 @@ export class Turns {
         fix: null,
       });
     }
+    this.#parts.notes.place(sessionId);
     const id = transcripts.startTurn(prompt);
     const emit = (type: string, payload: Record<string, unknown>) => events.emit(sessionId, id, type, payload);
     emit('prompt.accepted', {
@@ -291,7 +292,7 @@ export class Turns {
 
   /** Row, outcome and last event, together. A store that refuses even that leaves the turn open; the next start of the session settles it. */
   #finish(running: Running, end: TurnEnd): void {
-    const { context, store, transcripts, events } = this.#parts;
+    const { context, store, transcripts, events, notes } = this.#parts;
     const { id, session, startedAt, controller } = running;
     const payload = () => completePayload(end, Date.now() - startedAt);
     const cause = end.status === 'interrupted' ? causeOf(controller.signal) : null;
@@ -299,6 +300,7 @@ export class Turns {
       events.atomically(session.id, () => {
         if (end.messageId === null) end = { ...end, messageId: this.#closeOpenRow(running, end.status) };
         transcripts.finishTurn(id, end, cause);
+        notes.place(session.id);
         events.emit(session.id, id, 'session.usage', { usage: recordTurn(store, session.id, end) });
         events.emit(session.id, id, 'message.complete', payload());
         events.turnEnded(session.id, id);
