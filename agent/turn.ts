@@ -7,7 +7,7 @@ import { limits } from '../base/limits.ts';
 import { abortReason, type Clock } from '../base/time.ts';
 import type { Compressor, EventSink, Model, ModelChunk, ModelMessage, ToolCall, ToolResult, Tools, Transcript } from './ports.ts';
 import { openConversation, type Conversation } from './turn/conversation.ts';
-import { added, contextExhausted, failureOf, iterationLimit, type TurnEnd } from './turn/outcome.ts';
+import { added, contextExhausted, failureOf, iterationLimit, shortcomingOf, withheld, type TurnEnd } from './turn/outcome.ts';
 import { receive, type Answer } from './turn/receive.ts';
 import { useTools } from './turn/useTools.ts';
 
@@ -54,6 +54,7 @@ export async function runTurn(parts: TurnParts): Promise<TurnEnd> {
     const calls = uniquelyNamed(answer.toolCalls, conversation.messages, end.messageId);
     transcript.closeAssistant(end.messageId, { ...answer, toolCalls: calls });
     if (answer.failure) return { ...end, ...answer.failure };
+    if (calls.length === 0 && answer.finishReason === 'content_filter') return { ...end, status: 'error', error: withheld() };
 
     if (answer.text || calls.length > 0) conversation.add({ role: 'assistant', content: answer.text, toolCalls: calls });
     if (calls.length > 0) {
@@ -68,7 +69,11 @@ export async function runTurn(parts: TurnParts): Promise<TurnEnd> {
     const steered = end.modelCalls < iterationsMax ? transcript.takeSteer() : [];
     conversation.add(...steered.map((content): ModelMessage => ({ role: 'user', content })));
     if (calls.length > 0) continue;
-    if (steered.length === 0) return end;
+    if (steered.length === 0) {
+      const shortcoming = shortcomingOf(answer);
+      if (shortcoming) events.emit('notice', { text: shortcoming, level: 'warn' });
+      return end;
+    }
     events.emit('message.interim', { message_id: end.messageId, text: answer.text });
   }
   return { ...end, status: 'error', error: iterationLimit(iterationsMax) };

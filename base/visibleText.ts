@@ -1,4 +1,5 @@
 /** Text of strangers (names of files, messages that quote them) for a terminal or a log: what would steer it is spelled out. */
+import { stripVTControlCharacters } from 'node:util';
 
 /** Control characters of both sets, what turns the direction of writing, and line breaks of Unicode. */
 const STEERING = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
@@ -10,6 +11,25 @@ export const visibleText = (text: string): string => text.toWellFormed().replace
 /** The same for a text of several lines: line breaks and tabs stay. */
 export const visibleLines = (text: string): string =>
   text.toWellFormed().replaceAll(STEERING, (sign) => (sign === '\n' || sign === '\t' ? sign : spelled(sign)));
+
+/**
+ * What a model or a program said: its escape sequences and carriage returns are left out, other control characters
+ * spelled out. Marks for the direction of writing stay: Arabic and Hebrew need them.
+ */
+export const spokenLines = (text: string): string =>
+  CONTROL.test(text)
+    ? stripVTControlCharacters(text)
+        .replaceAll(/\r(?=\n|$)/g, '')
+        .replaceAll(CONTROLS, spelled)
+    : text;
+
+/** For the last step before a terminal: our own styles stay, any other control character is spelled out. */
+export const styledLines = (text: string): string => text.replaceAll(BEYOND_STYLES, spelled);
+
+const CONTROL = /[\p{Cc}--[\n\t]]/v;
+const CONTROLS = /[\p{Cc}--[\n\t]]/gv;
+// eslint-disable-next-line no-control-regex -- the one sequence that is ours
+const BEYOND_STYLES = /\u001b(?!\[[\d;]*m)|[\p{Cc}--[\n\t\u001b]]/gv;
 
 function spelled(sign: string): string {
   const code = sign.codePointAt(0)!;

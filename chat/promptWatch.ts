@@ -17,11 +17,14 @@ export interface Outcome {
   tools: { name: string; args: unknown; is_error: boolean; duration_s: number }[];
   usage: Completion['usage'];
   error: Completion['error'];
+  /** What a reader would not see in the text: that it stops short, or is none. */
+  warnings: string[];
 }
 
 export class PromptWatch {
   readonly #settled = Promise.withResolvers<Completion>();
   readonly #tools: Outcome['tools'] = [];
+  readonly #warnings: string[] = [];
   #early: ChatEvent[] | undefined = [];
   #messageId = 0;
   #phase: 'stored' | 'queued' | 'running' = 'stored';
@@ -44,7 +47,7 @@ export class PromptWatch {
 
   async outcome(sessionId: string): Promise<Outcome> {
     const { text, status, usage, error } = await this.#settled.promise;
-    return { session_id: sessionId, text, status, tools: this.#tools, usage, error };
+    return { session_id: sessionId, text, status, tools: this.#tools, usage, error, warnings: this.#warnings };
   }
 
   #step(event: ChatEvent): void {
@@ -60,6 +63,9 @@ export class PromptWatch {
           const { name, args, is_error, duration_s } = event.payload;
           this.#tools.push({ name, args, is_error, duration_s });
         }
+        return;
+      case 'notice':
+        if (this.#phase === 'running' && event.payload.level !== 'info') this.#warnings.push(event.payload.text);
         return;
       case 'message.complete':
         if (this.#phase === 'running') this.#settled.resolve(event.payload);
@@ -79,6 +85,13 @@ export class PromptWatch {
     const answer = messages.findLast(({ id, role }) => role === 'assistant' && id > this.#messageId);
     if (status === 'working' || inflight || !answer) return;
     const ended = answer.finish_reason === 'interrupted' || answer.finish_reason === 'error' ? answer.finish_reason : 'complete';
-    this.#settled.resolve({ message_id: answer.id, text: answer.content, status: ended, usage: null, error: null, duration_ms: 0 });
+    this.#settled.resolve({
+      message_id: answer.id,
+      text: answer.content,
+      status: ended,
+      usage: null,
+      error: answer.error ?? null,
+      duration_ms: 0,
+    });
   }
 }

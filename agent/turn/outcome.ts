@@ -55,6 +55,18 @@ export const iterationLimit = (max: number): TurnError => ({
   fix: 'say "go on" to continue, or raise agent.max_turns',
 });
 
+export const withheld = (): TurnError => ({
+  code: 'CONTENT_FILTERED',
+  message: 'the provider withheld the answer, or the rest of it (its content filter)',
+  fix: 'ask in other words, or let another model answer: /model',
+});
+
+/** What a reader would not see in the answer itself; undefined = nothing. */
+export function shortcomingOf({ text, finishReason }: { text: string; finishReason: string }): string | undefined {
+  if (finishReason === 'length') return 'The answer stops here: the model has reached its limit of output. Say "go on" to continue.';
+  return text.trim() === '' ? 'The model gave no answer.' : undefined;
+}
+
 export const contextExhausted = (why: string): TurnError => ({
   code: 'CONTEXT_EXHAUSTED',
   message: `the conversation no longer fits the model's window, and compression could not help: ${why}`,

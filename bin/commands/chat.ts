@@ -123,9 +123,10 @@ async function oneShot(host: ConversationHost, { text, images }: OnePrompt, inpu
     throw thrown;
   }
   if (usageFile !== undefined) writeUsage(usageFile, outcome);
-  const { error, status } = outcome;
+  const { error, status, warnings } = outcome;
   if (input.json) printJson(outcome);
   else if (outcome.text && !events) print(outcome.text);
+  if (textOption(input, 'oneshot') === undefined && !input.json) for (const warning of warnings) note(`agent: ${warning}`);
   if (error) printProblem(error, input.json);
   else if (status === 'interrupted') note('agent: interrupted');
   return status === 'complete' ? exitCodes.ok : exitCodes.failed;
@@ -208,7 +209,7 @@ function failedOutcome(thrown: unknown): Omit<Outcome, 'session_id'> & { session
   const error = isAgentError(thrown)
     ? { code: thrown.code as string, message: thrown.message, fix: thrown.fix ?? null }
     : { code: 'INTERNAL', message: messageOf(thrown), fix: null };
-  return { session_id: null, text: '', status: 'error', tools: [], usage: null, error };
+  return { session_id: null, text: '', status: 'error', tools: [], usage: null, error, warnings: [] };
 }
 
 function writeUsage(

@@ -1,5 +1,6 @@
 /** A question on the screen: options to pick, perhaps a free answer. One at a time; keys reach it before the composer. */
 import type { Paint } from '../../base/paint.ts';
+import { visibleLines, visibleText } from '../../base/visibleText.ts';
 import { cutToCells, hardWrap } from '../width.ts';
 import type { Key } from './keys.ts';
 
@@ -95,14 +96,17 @@ export class Card {
     const { title, options, free, multi, tone } = this.content;
     const bar = `${paint(tone, '│')} `;
     const room = columns - 2;
-    const wrapped = title.flatMap((line, i) => hardWrap(line, room).map((row) => (i === 0 ? paint('bold', row) : row)));
+    const wrapped = title.flatMap((line, i) => hardWrap(visibleText(line), room).map((row) => (i === 0 ? paint('bold', row) : row)));
     const shown =
       wrapped.length > TITLE_ROWS ? [...wrapped.slice(0, TITLE_ROWS), paint('dim', `… ${wrapped.length - TITLE_ROWS} more rows`)] : wrapped;
     const from = Math.max(0, Math.min(this.#selected - OPTIONS_SHOWN + 1, options.length - OPTIONS_SHOWN));
     const list = options.slice(from, from + OPTIONS_SHOWN).map(({ label, letter }, i) => {
       const index = from + i;
       const mark = multi ? (this.#picked.has(index) ? '[x] ' : '[ ] ') : '';
-      const line = cutToCells(`${index === this.#selected ? '❯' : ' '} ${index + 1}. ${mark}${label}${letter ? ` (${letter})` : ''}`, room);
+      const line = cutToCells(
+        `${index === this.#selected ? '❯' : ' '} ${index + 1}. ${mark}${visibleText(label)}${letter ? ` (${letter})` : ''}`,
+        room,
+      );
       return index === this.#selected ? paint('cyan', line) : line;
     });
     const more = options.length > OPTIONS_SHOWN ? [paint('dim', `${options.length} in all`)] : [];
@@ -115,10 +119,11 @@ export class Card {
   /** For a terminal that cannot draw: everything once, as lines. */
   plain(): string {
     const { title, options, free } = this.content;
-    return [
+    const lines = [
       ...title,
       ...options.map(({ label, letter }, i) => `  ${i + 1}. ${label}${letter ? ` (${letter})` : ''}`),
       ...(free ? [`  ${free}`] : []),
-    ].join('\n');
+    ];
+    return visibleLines(lines.join('\n'));
   }
 }

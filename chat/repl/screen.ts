@@ -1,10 +1,11 @@
 /**
  * What the REPL writes on: text that flows into the scrollback, and below it a live part that is drawn
  * again whenever something changes: the row that is being written, what is waited for, and the footer
- * (cards, status line, composer). Nothing else writes to the terminal. Without one, text just passes.
+ * (cards, status line, composer). Nothing else writes to the terminal, and no text steers it. Without one, text just passes.
  */
 import { hasColour, painter, type Paint } from '../../base/paint.ts';
 import { formatDuration } from '../../base/time.ts';
+import { styledLines } from '../../base/visibleText.ts';
 import { cutToCells } from '../width.ts';
 import { Flow } from './flow.ts';
 
@@ -75,7 +76,7 @@ export class Screen implements Disposable {
   write(text: string): void {
     if (text === '') return;
     if (!this.isLive) {
-      this.#out.write(text);
+      this.#out.write(styledLines(text));
       this.#plainLineStart = text.endsWith('\n');
       return;
     }
@@ -174,12 +175,12 @@ export class Screen implements Disposable {
     const { rows, cursor } = this.#live();
     const text = this.#done
       .splice(0)
-      .map((row) => `${row}\n`)
+      .map((row) => `${styledLines(row)}\n`)
       .join('');
     const back = rows.length - 1 - cursor.row;
     const place = `${back > 0 ? `\u001b[${back}A` : ''}\r${cursor.column > 0 ? `\u001b[${cursor.column}C` : ''}`;
     // Drawn as one: terminals that know the mode show nothing half.
-    this.#out.write(`\u001b[?2026h${this.#erase()}${text}${rows.join('\n')}${place}\u001b[?2026l`);
+    this.#out.write(`\u001b[?2026h${this.#erase()}${text}${rows.map(styledLines).join('\n')}${place}\u001b[?2026l`);
     this.#cursorRow = cursor.row;
     this.#drawnRows = rows.length;
   }

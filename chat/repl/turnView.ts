@@ -1,5 +1,6 @@
 /** Draws the events of a conversation: streaming text, dim reasoning, lines of tools, what happens beside it, how it ended. */
 import { formatDuration } from '../../base/time.ts';
+import { spokenLines } from '../../base/visibleText.ts';
 import type { Aside, Message, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { withAsides } from '../asides.ts';
 import type { ChatEvent } from '../conversation.ts';
@@ -58,7 +59,8 @@ export class TurnView {
     if (!this.busy) this.#screen.status(undefined);
   }
 
-  draw(event: ChatEvent): void {
+  draw(said: ChatEvent): void {
+    const event = spoken(said);
     const { paint } = this.#screen;
     switch (event.type) {
       case 'prompt.accepted':
@@ -120,10 +122,12 @@ export class TurnView {
           `⤷ ${event.payload.status}: ${event.payload.summary.split('\n')[0]} (${formatDuration(event.payload.duration_s * 1_000)})`,
         );
       case 'notice':
+        this.#endSegment();
         return this.#screen.line(
           paint(event.payload.level === 'info' ? 'dim' : event.payload.level === 'warn' ? 'yellow' : 'red', event.payload.text),
         );
       case 'error':
+        this.#endSegment();
         return this.#screen.line(`${paint('red', 'agent:')} ${event.payload.message}`);
       case 'connection.lost':
         this.#endSegment();
@@ -141,13 +145,14 @@ export class TurnView {
   }
 
   /** The state of a conversation that was entered in the middle. */
-  recall({ messages, asides, status, inflight, queued }: Snapshot): void {
+  recall(snapshot: Snapshot): void {
+    const { messages, asides, status, inflight, queued } = spoken(snapshot);
     this.#endSegment();
-    const spoken = messages.filter(({ role, content, kind }) => kind === 'summary' || (role !== 'tool' && content));
-    const shown = spoken.slice(-RECALL_MAX);
-    if (spoken.length > shown.length)
-      this.#screen.line(this.#screen.paint('dim', `… ${spoken.length - shown.length} earlier messages (/history shows them)`));
-    for (const one of withAsides(shown, asides, shown.length === spoken.length)) {
+    const talk = messages.filter(({ role, content, kind }) => kind === 'summary' || (role !== 'tool' && content));
+    const shown = talk.slice(-RECALL_MAX);
+    if (talk.length > shown.length)
+      this.#screen.line(this.#screen.paint('dim', `… ${talk.length - shown.length} earlier messages (/history shows them)`));
+    for (const one of withAsides(shown, asides, shown.length === talk.length)) {
       if ('message' in one) this.#recallOne(one.message);
       else if (one.aside.status !== 'running') this.#recallAside(one.aside);
     }
@@ -300,6 +305,14 @@ export class TurnView {
     this.#screen.line();
     this.#screen.status(this.busy ? 'waiting' : undefined);
   }
+}
+
+/** The same with every text in it as it may stand on a terminal. */
+function spoken<T>(value: T): T {
+  if (typeof value === 'string') return spokenLines(value) as T;
+  if (Array.isArray(value)) return value.map(spoken) as T;
+  if (typeof value !== 'object' || value === null || value instanceof Error) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, spoken(inner as unknown)])) as T;
 }
 
 /** `terminal uname -a`: the name and the most telling part of its arguments, cut to the line. */

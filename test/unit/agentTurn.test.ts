@@ -570,3 +570,18 @@ t.test('tokens and money of all model calls are added up; what nobody counts sta
   ]);
   t.same((await end).usage, { input: 30, output: 3, cacheRead: 15, costUsd: 0.75 });
 });
+
+t.test('an answer that the provider withheld ends the turn with CONTENT_FILTERED; what had arrived is kept', async (t) => {
+  const { end, story } = stage([[text('So far'), { type: 'finish', reason: 'content_filter', usage: null }]]);
+  t.match(await end, { status: 'error', text: 'So far', error: { code: 'CONTENT_FILTERED', fix: /other words/ } });
+  t.ok(story.includes('close 1 content_filter "So far"'));
+});
+
+t.test('an answer that stops at the limit of output, and one that is empty, are complete and say so', async (t) => {
+  const cut = stage([[text('A long'), { type: 'finish', reason: 'length', usage: null }]]);
+  t.match(await cut.end, { status: 'complete', text: 'A long', error: null });
+  t.match(cut.story.at(-1), /^event notice "The answer stops here/);
+  const empty = stage([[finish()]]);
+  t.match(await empty.end, { status: 'complete', text: '' });
+  t.equal(empty.story.at(-1), 'event notice "The model gave no answer."');
+});

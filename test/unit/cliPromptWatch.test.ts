@@ -67,3 +67,19 @@ t.test('a connection that cannot be restored ends the wait with its error', asyn
   watch.see({ type: 'connection.failed', error: new Error('gone') });
   await t.rejects(watch.outcome('s'), { message: 'gone' });
 });
+
+t.test('warnings of our turn are told, and after a gap the error of the answer', async (t) => {
+  const watch = new PromptWatch();
+  watch.accepted({ status: 'streaming', message_id: 7 });
+  const notice = (text: string, level: 'info' | 'warn'): ChatEvent => ({ type: 'notice', payload: { text, level } });
+  for (const event of [notice('theirs', 'warn'), accepted(7), notice('by the way', 'info'), notice('short', 'warn'), complete('ours')])
+    watch.see(event);
+  t.same((await watch.outcome('s')).warnings, ['short']);
+
+  const error = { code: 'PROVIDER_FAILED', message: 'it answered 500', fix: null };
+  const gap = new PromptWatch();
+  gap.accepted({ status: 'streaming', message_id: 7 });
+  const row = { id: 8, role: 'assistant', content: '', finish_reason: 'error', error };
+  gap.see({ type: 'connection.snapshot', snapshot: { status: 'idle', queued: [], messages: [row] } as never });
+  t.match(await gap.outcome('s'), { status: 'error', error });
+});
