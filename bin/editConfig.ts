@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { AgentError } from '../base/errors.ts';
+import { AgentError, isAgentError } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { writeFileAtomic } from '../state/atomicFile.ts';
 import { replaceConfigText } from '../state/config/edit.ts';
@@ -30,13 +30,15 @@ export async function editConfig(file: string): Promise<number> {
       return exitCodes.ok;
     }
     try {
-      await replaceConfigText(file, after);
+      await replaceConfigText(file, after, before);
       rmSync(copy, { force: true });
       print(`Saved ${file}`);
       return exitCodes.ok;
     } catch (thrown) {
       printError(thrown, false);
-      if (await again()) continue;
+      // Its text would be refused again however it was mended.
+      const stale = isAgentError(thrown) && thrown.code === 'CONFIG_CHANGED';
+      if (!stale && (await again())) continue;
       note(`agent: your text is kept in ${copy}; ${file} is as it was`);
       return exitCodes.config;
     }

@@ -1,4 +1,5 @@
 /** What the host says about files, and how file tools read and replace them: whole, atomically, never the service's own secrets and stores. */
+import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgentError, errnoOf, isAgentError } from '../../base/errors.ts';
@@ -26,6 +27,8 @@ export interface FileBefore {
   real: string;
   /** Null = it does not exist. */
   text: string | null;
+  /** False: its bytes are no UTF-8, so `text` is not all that is in it. */
+  isUtf8: boolean;
   mode: number;
 }
 
@@ -37,9 +40,10 @@ export function openForChange(name: string, host: FileHost): FileBefore {
   const real = realTarget(path);
   refuseOwn(path, real, host);
   const stat = statOf(path, real);
-  if (!stat) return { path, real, text: null, mode: NEW_FILE_MODE & ~process.umask() };
+  if (!stat) return { path, real, text: null, isUtf8: true, mode: NEW_FILE_MODE & ~process.umask() };
   if (!stat.isFile()) throw new AgentError('BAD_REQUEST', `${path} is ${stat.isDirectory() ? 'a directory' : 'no regular file'}`);
-  return { path, real, text: textOf(path, real), mode: stat.mode & 0o7777 };
+  const bytes = bytesOf(path, real);
+  return { path, real, text: bytes.toString('utf8'), isUtf8: isUtf8(bytes), mode: stat.mode & 0o7777 };
 }
 
 function statOf(path: string, real: string): Stats | undefined {
@@ -62,7 +66,7 @@ function refuseOwn(path: string, real: string, { isSecret, isStore }: FileHost):
 }
 
 /** Errors: BAD_REQUEST, FILE_FAILED. */
-function textOf(path: string, real: string): string {
+function bytesOf(path: string, real: string): Buffer {
   let fd: number | undefined;
   try {
     fd = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -70,7 +74,7 @@ function textOf(path: string, real: string): string {
     if (size > limits.tools.writeMaxChars * 4) throw new AgentError('BAD_REQUEST', `${path} has ${size} bytes, too many to edit here`);
     const bytes = readFileSync(fd);
     if (bytes.subarray(0, 8_192).includes(0)) throw new AgentError('BAD_REQUEST', `${path} is binary`);
-    return bytes.toString('utf8');
+    return bytes;
   } catch (thrown) {
     throw isAgentError(thrown) ? thrown : fileFailed('read', path, thrown);
   } finally {

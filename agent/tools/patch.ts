@@ -68,6 +68,15 @@ function existing(name: string, host: FileHost): FileBefore & { text: string } {
   if (before.text === null) {
     throw new AgentError('NOT_FOUND', `there is no file ${before.path}`, { fix: 'write_file makes a new one' });
   }
+  if (!before.isUtf8) {
+    throw new AgentError(
+      'BAD_REQUEST',
+      `${before.path} is text of another encoding than UTF-8; a change here would damage what is not shown`,
+      {
+        fix: 'change it with a command that works on bytes, for example sed, or convert it with iconv first',
+      },
+    );
+  }
   return { ...before, text: before.text };
 }
 

@@ -26,8 +26,10 @@ export function replaceText(text: string, wanted: { old: string; new: string; al
 
 /** A file with Windows line ends is edited in them. */
 function inLineEndsOf(text: string, wanted: { old: string; new: string }): { old: string; replacement: string; note: string | null } {
-  const isWindows = text.includes('\r\n') && wanted.old.includes('\n') && !wanted.old.includes('\r\n');
-  if (!isWindows) return { old: wanted.old, replacement: wanted.new, note: null };
+  const hasLine = (part: string) => part.includes('\n') && !part.includes('\r\n');
+  // One line that becomes several takes on the line ends of the file, where it has but one kind.
+  const grows = !wanted.old.includes('\n') && hasLine(wanted.new) && !/(?<!\r)\n/.test(text);
+  if (!text.includes('\r\n') || !(hasLine(wanted.old) || grows)) return { old: wanted.old, replacement: wanted.new, note: null };
   const converted = (part: string) => part.replaceAll('\r\n', '\n').replaceAll('\n', '\r\n');
   return { old: converted(wanted.old), replacement: converted(wanted.new), note: 'the file has Windows line ends; they are kept' };
 }

@@ -95,7 +95,7 @@ function find(db: Db, name: string): string {
   const newest = 'ORDER BY last_active DESC LIMIT 1';
   if (name === 'latest') {
     const [latest] = ids(
-      `SELECT id FROM sessions s WHERE hidden = 0 AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id) ${newest}`,
+      `SELECT id FROM sessions s WHERE hidden = 0 AND archived = 0 AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id) ${newest}`,
     );
     if (latest) return latest;
   }

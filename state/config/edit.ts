@@ -119,10 +119,19 @@ export function setInDocument(document: Document.Parsed, wanted: KeyPath, value:
   return before;
 }
 
-/** Replaces the whole file after validating it. Errors: CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD. */
-export async function replaceConfigText(path: string, text: string): Promise<void> {
+/**
+ * Replaces the whole file after validating it. `over`: the text it was made from, and nothing else is replaced.
+ * Errors: CONFIG_CHANGED, CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD.
+ */
+export async function replaceConfigText(path: string, text: string, over?: string): Promise<void> {
   await withFileLock(path, () => {
-    acceptText(path, readText(path), text);
+    const now = readText(path);
+    if (over !== undefined && over !== now) {
+      throw new AgentError('CONFIG_CHANGED', `${path} was changed by somebody else meanwhile; nothing was written`, {
+        fix: 'agent config edit shows it as it is now',
+      });
+    }
+    acceptText(path, now, text);
     writeFileAtomic(path, text);
   });
 }

@@ -107,6 +107,8 @@ t.test('a piece of text is replaced exactly, or without regard to white space an
     message: /Nearest, from line 5:\nfunction b/,
   });
   t.throws(() => replaceText('abc', { old: 'xyz', new: '', all: false }), { code: 'NOT_FOUND', fix: /read the file again/ });
+  t.match(replaceText('a\r\nb\r\nc', { old: 'b', new: 'x\ny', all: false }), { text: 'a\r\nx\r\ny\r\nc' }, 'a line that becomes two');
+  t.match(replaceText('a\r\nb\nc', { old: 'b', new: 'x\ny', all: false }), { text: 'a\r\nx\ny\nc' }, 'a file of both kinds is left alone');
   t.match(replaceText('a\r\nb\r\nc', { old: 'a\nb', new: 'x\ny', all: false }), { text: 'x\r\ny\r\nc', note: /Windows line ends/ });
   t.equal(replaceText('price: 1', { old: '1', new: '$& $1', all: false }).text, 'price: $& $1', 'signs of patterns are text');
 });
@@ -258,4 +260,22 @@ t.test('search_files shows hits with their lines, and what is wrong with a patte
   await t.rejects(search({ pattern: '(', path: 'lines' }), { code: 'BAD_REQUEST', fix: /literal/ });
   t.match(await search({ pattern: '(', literal: true, path: 'lines' }), { text: /^Nothing/ });
   await t.rejects(search({ pattern: 'x', path: 'no/such' }), { code: 'NOT_FOUND' });
+});
+
+t.test('a text of another encoding is not patched: what cannot be shown would be lost', async (t) => {
+  const bytes = Buffer.concat([Buffer.from('caf'), Buffer.from([0xe9]), Buffer.from(' one\ntwo\n')]);
+  writeFileSync(join(dir, 'latin1.txt'), bytes);
+  const refusal = { code: 'BAD_REQUEST', message: /another encoding than UTF-8/, fix: /iconv/ };
+  await t.rejects(patch({ path: 'latin1.txt', old_string: 'two', new_string: '2' }), refusal);
+  await t.rejects(patch({ patch: '--- a/latin1.txt\n+++ b/latin1.txt\n@@ -2 +2 @@\n-two\n+2\n' }), refusal);
+  t.same(readFileSync(join(dir, 'latin1.txt')), bytes);
+});
+
+t.test('a patch keeps Windows line ends, and a file that has no line end at its end', async (t) => {
+  file('dos.txt', 'one\r\ntwo\r\nthree');
+  await patch({ patch: '--- a/dos.txt\n+++ b/dos.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n\\ No newline at end of file\n' });
+  t.equal(read('dos.txt'), 'one\r\n2\r\n2b\r\nthree');
+  file('open.txt', 'one\ntwo');
+  await patch({ path: 'open.txt', old_string: 'two', new_string: 'zwei' });
+  t.equal(read('open.txt'), 'one\nzwei');
 });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { changeConfig, changeConfigText, versionOf } from '../../state/config/change.ts';
 import { dottedKey, mergePatch } from '../../state/config/diff.ts';
-import { parseKeyPath } from '../../state/config/edit.ts';
+import { parseKeyPath, replaceConfigText } from '../../state/config/edit.ts';
 import { createMasks, MARK } from '../../state/config/mask.ts';
 import { addMcpServer, readMcpServers, removeMcpServer, setMcpServerEnabled } from '../../state/config/mcpServers.ts';
 import { disabledToolsets, switchToolset } from '../../state/config/toolsets.ts';
@@ -126,6 +126,7 @@ t.test('nobody saves over what somebody else wrote meanwhile', async (t) => {
   const now = readFileSync(home.config, 'utf8');
   await t.rejects(changeConfig(home.config, { values: { model: { default: 'gpt-7' } } }, { masks, expected }), { code: 'CONFIG_CHANGED' });
   await t.rejects(changeConfigText(home.config, TEXT, { masks, expected }), { code: 'CONFIG_CHANGED' });
+  await t.rejects(replaceConfigText(home.config, 'model: {}\n', TEXT), { code: 'CONFIG_CHANGED', fix: /agent config edit/ });
   t.equal(readFileSync(home.config, 'utf8'), now);
 });
 
