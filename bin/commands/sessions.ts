@@ -1,9 +1,10 @@
 /** `agent sessions …`: conversations, from the agent worker; the reading ones also from the file while it is down. */
 import { existsSync } from 'node:fs';
 import { AgentError, isAgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
 import { withAsides } from '../../chat/asides.ts';
-import { sessionDelete, sessionHistory, sessionList, sessionResume, sessionTitle } from '../../ipc/contracts/rpc.ts';
+import { sessionDelete, sessionGet, sessionHistory, sessionList, sessionTitle } from '../../ipc/contracts/rpc.ts';
 import type { Aside, Message, SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 import { sessionArchive, sessionPrune, sessionSearch, sessionStats } from '../../ipc/contracts/rpcSessions.ts';
 import type { Link } from '../../ipc/link.ts';
@@ -234,10 +235,7 @@ function sessionTable(sessions: readonly (SessionRow | OfflineRow)[]): string {
 async function show(input: Input): Promise<number> {
   const found = await read(
     input,
-    async (link) => {
-      const { session_id } = await link.call(sessionResume, { session_id: input.args[0]! });
-      return link.call(sessionHistory, { session_id, limit: 10_000 });
-    },
+    (link) => wholeHistory(link, input.args[0]!),
     (sessions) => {
       const session_id = sessions.find(input.args[0]!);
       return { session_id, messages: sessions.messages(session_id), asides: sessions.asides(session_id) };
@@ -249,6 +247,20 @@ async function show(input: Input): Promise<number> {
     print(said.map((one) => ('message' in one ? paragraph(one.message) : asideParagraph(one.aside))).join('\n\n'));
   }
   return 0;
+}
+
+/** Page by page: a long conversation is more than one answer holds. */
+async function wholeHistory(link: Link, name: string): Promise<{ session_id: string; messages: Message[]; asides: Aside[] }> {
+  const { id: session_id } = await link.call(sessionGet, { session_id: name });
+  const found = { session_id, messages: [] as Message[], asides: [] as Aside[] };
+  for (;;) {
+    const before = found.messages[0] === undefined ? {} : { before_id: found.messages[0].id };
+    const { messages, asides } = await link.call(sessionHistory, { session_id, limit: limits.turn.historyRowsMax, ...before });
+    if (messages.length === 0 && found.messages.length > 0) return found;
+    found.messages.unshift(...messages);
+    found.asides.unshift(...asides);
+    if (messages.length === 0) return found;
+  }
 }
 
 function asideParagraph({ kind, question, text, error, status, timestamp, session_id }: Aside): string {

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import t from 'tap';
 import { cliService } from '../harness/cliService.ts';
 
@@ -61,6 +62,18 @@ t.test('conversations are listed, shown, found, renamed, archived, exported, imp
     stderr: /line 3: it is no JSON[\s\S]*line 4: format/,
   });
   t.match(await agent('sessions', 'prune', '--older-than', '0'), { code: 0, stdout: /2 would be removed/ });
+  const db = new Database(home.stateDb);
+  const insert = db.prepare("INSERT INTO messages (session_id, position, role, content) VALUES (?, ?, 'user', ?)");
+  db.transaction(() => {
+    for (let n = 0; n < 10_500; n++) insert.run(oldest, 100 + n, `row ${n}.`);
+  })();
+  db.close();
+  const all = JSON.parse((await agent('sessions', 'show', oldest, '--json')).stdout) as { messages: { content: string }[] };
+  t.same(
+    [all.messages.length, all.messages[2]!.content, all.messages.at(-1)!.content],
+    [10_502, 'row 0.', 'row 10499.'],
+    'all of a long one',
+  );
   t.match(await agent('sessions', 'show', 'ses_nobody'), { code: 1, stderr: /no session "ses_nobody"/ });
 
   t.match(await agent('down'), { code: 0 });
