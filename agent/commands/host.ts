@@ -215,6 +215,8 @@ export interface CommandHost {
   call<N extends keyof Calls>(name: N, params: Calls[N]['params']): Promise<Calls[N]['result']>;
   /** A new conversation that takes the place of this one. */
   startNew(title: string | undefined): Promise<{ sessionId: string }>;
+  /** Takes the last exchange back and asks its prompt again, with the files that went with it, both or neither; null = there is none. */
+  askAgain(): Promise<{ text: string; messageId: number } | null>;
   /** By id, exact title or `latest`; undefined = none. */
   findSession(name: string): { id: string; title: string | null } | undefined;
   /** Answer of a side question, for surfaces that hear no events; null = it comes as an event. */

@@ -111,9 +111,9 @@ export const sessionCommands: readonly SlashCommand[] = [
     category: 'session',
     busy: 'rejected',
     async run({ host }) {
-      const { text: prompt } = await host.call('session.undo', { count: 1 });
-      if (prompt === null) return text('There is nothing to ask again.');
-      return prompted(host, prompt, `Asking again: ${firstLine(prompt)}`);
+      const again = await host.askAgain();
+      if (!again) return text('There is nothing to ask again.');
+      return { kind: 'prompt', text: `Asking again: ${firstLine(again.text)}`, messageId: again.messageId };
     },
   },
   {

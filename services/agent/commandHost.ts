@@ -8,10 +8,12 @@ import { analyticsUsage } from '../../ipc/contracts/rpcAnalytics.ts';
 import * as sessions from '../../ipc/contracts/rpcSessions.ts';
 import * as settings from '../../ipc/contracts/rpcSettings.ts';
 import * as tools from '../../ipc/contracts/rpcTools.ts';
+import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import { isTransport } from '../../ipc/client.ts';
 import { checked, type CallContext, type Handler } from '../../ipc/link.ts';
 import type { Method } from '../../ipc/method.ts';
 import type { Background } from './background.ts';
+import { lastPrompt, undo } from './lineage.ts';
 import { factsOf } from './models.ts';
 import type { ProcessNotes } from './processNotes.ts';
 import type { SessionParts } from './sessions.ts';
@@ -116,6 +118,7 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
     busy: () => turns.isRunning(session.id),
     call: call as CommandHost['call'],
     startNew: (title) => startNew(parts, handlers, { ...request, title }),
+    askAgain: async () => askAgain(parts, request, call),
     findSession: (name) => store.findSession(name),
     sideAnswer: (taskId) => (request.waits ? parts.side.answerOf(taskId) : null),
     facts() {
@@ -138,6 +141,27 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
     personalities: () => context.config().config.personalities ?? {},
     quickCommands: () => context.config().config.quick_commands ?? {},
   };
+}
+
+/** The old exchange steps back in the transaction that stores the new prompt. */
+async function askAgain(
+  { store, events, turns }: HostParts,
+  { session, surface, capture }: HostRequest,
+  call: (name: keyof Calls, params: object) => Promise<unknown>,
+): ReturnType<CommandHost['askAgain']> {
+  const last = lastPrompt(store, session.id);
+  if (!last) return null;
+  if (capture) {
+    await call('session.undo', { count: 1 });
+    capture(last.content);
+    return { text: last.content, messageId: 0 };
+  }
+  const attachments = last.attachments === null ? [] : (JSON.parse(last.attachments) as Attachment[]);
+  const { messageId } = turns.submit({ sessionId: session.id, text: last.content, surface, attachments, busy: 'queue' }, () => {
+    undo(store, session.id, 1);
+    events.emit(session.id, null, 'session.changed', { reason: 'undone' });
+  });
+  return { text: last.content, messageId };
 }
 
 /** A chat gets a session under its key at its next message; a surface is given one. */

@@ -31,9 +31,19 @@ export function undo(store: Store, sessionId: string, count: number): Undone {
   });
 }
 
-function promptsFromEnd(store: Store, sessionId: string, count: number): { position: number; content: string }[] {
-  return store.all<{ position: number; content: string }>(
-    `SELECT position, content FROM messages WHERE session_id = ? AND ${PROMPT} ORDER BY position DESC LIMIT ?`,
+interface LastPrompt {
+  position: number;
+  content: string;
+  /** JSON list or null. */
+  attachments: string | null;
+}
+
+/** Of the last exchange that can be taken back. */
+export const lastPrompt = (store: Store, sessionId: string): LastPrompt | undefined => promptsFromEnd(store, sessionId, 1)[0];
+
+function promptsFromEnd(store: Store, sessionId: string, count: number): LastPrompt[] {
+  return store.all<LastPrompt>(
+    `SELECT position, content, attachments FROM messages WHERE session_id = ? AND ${PROMPT} ORDER BY position DESC LIMIT ?`,
     sessionId,
     count,
   );

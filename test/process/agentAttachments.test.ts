@@ -2,6 +2,7 @@ import t from 'tap';
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promptSubmit, sessionDelete, sessionHistory } from '../../ipc/contracts/rpc.ts';
+import { commandDispatch } from '../../ipc/contracts/rpcCommands.ts';
 import { limits } from '../../base/limits.ts';
 import { digest } from '../../base/ids.ts';
 import { forgetAttachments } from '../../services/agent/attachments.ts';
@@ -129,4 +130,30 @@ t.test('housekeeping of a worker that starts removes what deleted sessions left,
   await using _second = await startWorker(own, 'agent', { demo: true });
   await until('the copy is gone', () => names().length === 1);
   t.same(names(), kept);
+});
+
+t.test('/retry asks again with the files of the prompt, and takes nothing back that it cannot ask', async (t) => {
+  using client = await connect(worker);
+  const session_id = await client.create();
+  const retry = () => client.link.call(commandDispatch, { session_id, line: '/retry', surface: 'cli' });
+  t.match(await retry(), { kind: 'text', text: 'There is nothing to ask again.' });
+  await client.turn(session_id, 'say: 1 word');
+  await client.link.call(promptSubmit, {
+    session_id,
+    text: 'say: 2 words',
+    attachments: [{ name: 'cat.png', data_base64: png.toString('base64') }],
+  });
+  await client.next('message.complete', ({ session_id: id }) => id === session_id, client.events.length);
+  const from = client.events.length;
+  const done = await retry();
+  t.match(done, { kind: 'prompt', text: 'Asking again: say: 2 words' });
+  await client.next('message.complete', ({ session_id: id }) => id === session_id, from);
+  const { messages } = await client.link.call(sessionHistory, { session_id });
+  t.match(messages, [
+    { content: 'say: 1 word' },
+    {},
+    { id: done.message_id, content: 'say: 2 words', attachments: [{ name: 'cat.png' }] },
+    { role: 'assistant' },
+  ]);
+  t.equal(messages.length, 4);
 });

@@ -24,6 +24,7 @@ function hostOf(answers: Record<string, unknown> = {}, more: Partial<CommandHost
     origin: null,
     busy: () => false,
     call: call as CommandHost['call'],
+    askAgain: async () => null,
     startNew: async () => ({ sessionId: 'ses_2' }),
     findSession: () => undefined,
     sideAnswer: () => null,
