@@ -54,7 +54,7 @@ One list for the terminal chat, the desktop, the dashboard and chat platforms; \
 - Upper and lower case are the same. A beginning will do (\`/mod\` is \`/model\`); an exact name or another name wins over a beginning, and of several that fit the first in the lists below is meant.
 - A line that begins like a path (\`/usr/bin/env is …\`) is a prompt. An unknown command names the nearest ones.
 - Skills are commands too: \`/<skill> [text]\` asks the agent to use that skill.
-- \`quick_commands\` in config.yaml gives a command another name: \`quick_commands: { review: { type: alias, target: "plan review the open changes" } }\`. Those of type \`exec\` are refused: programs run through approvals, never past them.
+- \`quick_commands\` in config.yaml gives a command another name: \`quick_commands: { review: { type: alias, target: "plan review the open changes" } }\`. Those of type \`exec\` are refused on every surface: a line that begins with / may come from a chat, and programs run through approvals, never past them. At a keyboard \`!command\` runs one as yourself; for anything else let an alias stand for a prompt or a skill that says what to run.
 - “All but chats” means that a command shows or changes what belongs to the owner of the machine, so nobody in a chat can use it.
 
 ${sections.join('\n\n')}
