@@ -47,7 +47,7 @@ t.test('npm pack, npm install -g, and the installed command runs the whole servi
     );
     t.same(
       [...top].filter(
-        (path) => !/^(?:bin|dist\/(?:bin|chunks|services|page|code-id)|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path),
+        (path) => !/^(?:bin|dist\/(?:bin|chunks|services|page|code-id)|package\.json|docs|[A-Z]+\.md|LICENSE)$/.test(path),
       ),
       [],
     );

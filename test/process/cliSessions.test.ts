@@ -24,6 +24,7 @@ t.test('conversations are listed, shown, found, renamed, archived, exported, imp
   t.match(await agent('sessions', 'search', 'ostrich'), { code: 1, stderr: /nothing found/ });
   t.match(await agent('sessions', 'rename', newest, 'Birds'), { code: 0, stdout: /is now "Birds"/ });
   t.match(await agent('sessions', 'show', 'Birds'), { code: 0, stdout: /nightingale/ });
+  t.match(await agent('sessions', 'list', '--archived'), { code: 0, stderr: 'agent: no conversation fits\n' });
   t.match(await agent('sessions', 'archive', 'Birds'), { code: 0 });
   t.match(await agent('sessions', 'list', '--ids'), { stdout: `${oldest}\n` });
   t.match(await agent('sessions', 'list', '--archived'), { stdout: /Birds/ });
