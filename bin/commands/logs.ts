@@ -22,7 +22,7 @@ const LINES_MAX = 1_000_000;
 export const command: Command = {
   name: 'logs',
   summary: 'Read and follow the logs',
-  details: `Names: ${logNames.join(', ')}. \`agent\` is the default, \`gui\` is the dashboard, \`errors\` holds warnings and worse of all. With --json each line is printed as it stands in the file.`,
+  details: `Names: ${logNames.join(', ')}. \`agent\` is the default, \`gui\` is the dashboard, \`errors\` holds warnings and worse of all; a program under services: of config.yaml has a log of its own name. With --json each line is printed as it stands in the file.`,
   arguments: [{ name: 'name', summary: 'which log', optional: true, complete: 'log' }],
   options: [
     { flags: '-n, --lines <count>', summary: `how many of the last lines (default ${LINES_DEFAULT}; with --since all)` },
