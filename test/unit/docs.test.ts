@@ -80,6 +80,26 @@ t.test('every command that a page shows exists, with the options it is given', a
   t.same([...new Set(lines.flatMap(({ file, words }) => faultsOf(words, verbs).map((fault) => `${file}: ${fault}`)))], []);
 });
 
+t.test('every command that an error advises exists, with the options it is given', async (t) => {
+  const verbs = await Promise.all(commandTable.map(async ({ load }) => (await load()).command));
+  const advice = ['agent', 'base', 'bin', 'chat', 'ipc', 'launchd', 'services', 'state', 'supervisor', 'systemd'].flatMap((folder) =>
+    readdirSync(join(projectRoot, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .flatMap((name) => advicesIn(readFileSync(join(projectRoot, folder, name), 'utf8'))),
+  );
+  const lines = advice.flatMap((text) => commandLines(text.startsWith('agent ') ? `\`${text.split(/[;,:] /)[0]}\`` : text));
+  t.ok(lines.length > 60, `${lines.length} commands`);
+  t.same([...new Set(lines.flatMap((words) => faultsOf(words, verbs)))], []);
+});
+
+t.test('no number stands for two error codes', async (t) => {
+  const numbers = Map.groupBy(Object.entries(errorTable), ([, { rpc }]) => rpc);
+  t.same(
+    [...numbers.values()].filter((rows) => rows.length > 1).map((rows) => rows.map(([code]) => code)),
+    [],
+  );
+});
+
 t.test('every setting of config.yaml is on a page, and every setting that a page names exists', async (t) => {
   const keys = Object.keys(configForm().fields);
   const sections = new Set(keys.map((key) => key.split('.')[0]));
@@ -120,6 +140,13 @@ t.test('every route, error code and source file that a page names exists', async
   }
   t.same(faults, []);
 });
+
+/** The texts of `fix` in a source. */
+function advicesIn(source: string): string[] {
+  return [...source.matchAll(/\bfix: (['`"])((?:\\.|(?!\1)[^\\\n])*)\1/g)].map(([, , text]) =>
+    text!.replaceAll('\\`', '`').replaceAll(/\$\{[^}]*\}/g, '<x>'),
+  );
+}
 
 /** Text without code blocks and inline code. */
 function withoutCode(text: string): string {
