@@ -66,7 +66,7 @@ export const jsonErrorsOption: Option = { flags: '--json', summary: 'errors as J
 export const drainOption: Option = { flags: '--no-drain', summary: 'do not wait for running work' };
 export const slotArgument: Argument = {
   name: 'slot',
-  summary: 'agent, dashboard, gateway, cron, mcp, terminal, or <slot>@<profile>',
+  summary: 'agent, dashboard, gateway, cron, mcp, terminal, <slot>@<profile>, or a name under services: of config.yaml',
   complete: 'slot',
 };
 

@@ -47,6 +47,7 @@ function usageError({ code, message }: CommanderError, command: Command, path: s
   if (code === 'commander.unknownOption') {
     const given = /'(--?[^'=]*)/.exec(message)?.[1] ?? '';
     const known = [...(command.options ?? []), ...globalOptions].map(({ flags }) => dashed(parseFlags(flags)));
+    if (known.includes(given)) return new AgentError('USAGE', `${given} of ${line} takes no value`, { fix: `write ${given} alone` });
     const { message: what, fix } = unknownName('option', given, known);
     return new AgentError('USAGE', `${what} of ${line}`, fix === undefined ? {} : { fix });
   }

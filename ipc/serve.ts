@@ -159,7 +159,7 @@ function refuseHello(said: Hello, { token }: ServeOptions): AgentError | undefin
   }
   if (said.protocol !== limits.ipc.protocol) {
     return new AgentError('PROTOCOL_MISMATCH', `this process speaks protocol ${limits.ipc.protocol}, the caller ${said.protocol}`, {
-      fix: 'run `agent restart` after an update so that every process runs the same release',
+      fix: 'run `agent down`, then `agent up`, so that every process runs the same release',
     });
   }
   return undefined;

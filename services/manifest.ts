@@ -41,7 +41,7 @@ export const manifest: readonly WorkerManifest[] = [
     perProfile: true,
     tier: 1,
     drainMs: limits.worker.drainBusyMs,
-    env: ['*_API_KEY', 'AGENT_GUEST_ONBOARDING', 'AGENT_SAFE_MODE'],
+    env: ['*_API_KEY', 'AGENT_EXTRA_WELCOME_HOSTS', 'AGENT_GUEST_ONBOARDING', 'AGENT_SAFE_MODE'],
   }),
   // Nothing durable is written by it: two may serve at once.
   worker('dashboard', 'boot', { handover: 'overlap', env: ['AGENT_DASHBOARD_*', 'AGENT_CRON_FIRE_SECRET'] }),

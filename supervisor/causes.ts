@@ -106,7 +106,7 @@ const KNOWN: readonly Known[] = [
     name: 'store corrupt',
     pattern: /SQLITE_CORRUPT|SQLITE_NOTADB|database disk image is malformed|file is not a database|STORE_CORRUPT/,
     cause: 'failed: a database of it is damaged',
-    fix: 'stop the slot, keep a copy of the file, restore it from backups/',
+    fix: 'stop the slot and keep a copy of the file; then `agent sessions recover` for state.db, `sqlite3 FILE .recover` for another',
     permanent: true,
   },
   {

@@ -2,6 +2,8 @@
  * Keeps `gateway_state.json` of a supervised gateway slot: the operator's intent and what was last
  * observed (contract §3). The supervisor is the file's only writer.
  */
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { errorFields, type Logger } from '../base/log.ts';
 import {
   reconcileGateway,
@@ -37,8 +39,11 @@ export function createGatewayRecord({
   log: Logger;
 }): GatewayRecord {
   let last = '';
+  /** Of a profile that was renamed or deleted nothing is left to tell; its slot is on the way out and must still be stopped. */
+  const isGone = () => !existsSync(dirname(path));
   return {
     reconcile(bootstrap) {
+      if (isGone()) return { start: false };
       const read = readGatewayState(path);
       const { start, seed } = reconcileGateway(read, bootstrap);
       if (seed) updateGatewayState(path, { gateway_state: 'running', desired_state: 'running', agent_home: home });
@@ -49,6 +54,7 @@ export function createGatewayRecord({
       return { start, problem: `${path} could not be read (${read.problem})${aside ? `; it was kept as ${aside}` : ''}` };
     },
     intend(intent) {
+      if (intent === 'stopped' && isGone()) return;
       updateGatewayState(path, { desired_state: intent });
     },
     observe(runner) {
@@ -59,7 +65,7 @@ export function createGatewayRecord({
       const activeAgents = typeof runner.facts.active_agents === 'number' ? runner.facts.active_agents : 0;
       const pid = runner.incarnation?.pid ?? null;
       const next = JSON.stringify([observed, pid, platforms, activeAgents, runner.lastExit?.at]);
-      if (next === last) return;
+      if (next === last || isGone()) return;
       last = next;
       try {
         updateGatewayState(path, {

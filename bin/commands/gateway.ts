@@ -3,6 +3,7 @@ import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
 import { discardDeliveries, platforms, retryDeliveries, type PlatformState } from '../../ipc/contracts/gateway.ts';
 import { platformIds } from '../../ipc/contracts/platformGuides.ts';
+import { loadConfig } from '../../state/config/load.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import { listProfiles, openHome, type Home } from '../../state/home.ts';
 import { logPath } from '../../state/logs.ts';
@@ -223,7 +224,8 @@ async function status(input: Input): Promise<number> {
           ]),
         ),
       );
-    else note('agent: no platform is configured — agent gateway setup');
+    else if (Object.keys(loadConfig(home, home.profile(input.profile)).config.platforms ?? {}).length === 0)
+      note('agent: no platform is configured — agent gateway setup');
   }
   if (row.state === 'ready') return exitCodes.ok;
   return readSnapshot(home)?.live ? exitCodes.failed : exitCodes.noSupervisor;

@@ -4,7 +4,7 @@ import { AgentError } from '../../base/errors.ts';
 import { parseDurationMs } from '../../base/time.ts';
 import { painter } from '../../base/paint.ts';
 import { manifest } from '../../services/manifest.ts';
-import { openHome } from '../../state/home.ts';
+import { openHome, type Home } from '../../state/home.ts';
 import { rotatedFiles } from '../../state/logFiles.ts';
 import { levels, logNames, type Level } from '../../base/closedWords.ts';
 import { logPath } from '../../state/logs.ts';
@@ -12,6 +12,7 @@ import { hasFlag, textOption, type Command, type Input } from '../command.ts';
 import { endOf, follow } from '../logs/follow.ts';
 import { jsonLine, parseLine, passes, renderLine, type LogFilter } from '../logs/line.ts';
 import { linesBackwards, tail } from '../logs/tail.ts';
+import { readSnapshot } from '../snapshot.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print } from '../terminal.ts';
 
@@ -21,7 +22,7 @@ const LINES_MAX = 1_000_000;
 export const command: Command = {
   name: 'logs',
   summary: 'Read and follow the logs',
-  details: `Names: ${logNames.join(', ')}. \`agent\` is the default, \`gui\` is the dashboard, \`errors\` holds warnings and worse of all. With --json each line is printed as it stands in the file.`,
+  details: `Names: ${logNames.join(', ')}. \`agent\` is the default, \`gui\` is the dashboard, \`errors\` holds warnings and worse of all; a program under services: of config.yaml has a log of its own name. With --json each line is printed as it stands in the file.`,
   arguments: [{ name: 'name', summary: 'which log', optional: true, complete: 'log' }],
   options: [
     { flags: '-n, --lines <count>', summary: `how many of the last lines (default ${LINES_DEFAULT}; with --since all)` },
@@ -44,7 +45,7 @@ async function run(input: Input): Promise<number> {
   const name = input.args[0] ?? logNames[0];
   const home = openHome();
   const paths = name === 'supervisor' ? home : home.profile(input.profile);
-  const names = knownLogs(paths.logs);
+  const names = knownLogs(home, paths.logs);
   if (!names.includes(name)) throw unknownName('log', name, names);
   const path = logPath(paths, name);
   const filter = filterOf(input, path);
@@ -76,10 +77,13 @@ async function run(input: Input): Promise<number> {
   return 0;
 }
 
-/** Those of the service, and those that programs of the user have left there. */
-function knownLogs(dir: string): string[] {
+/** Those of the service, and those of programs of the user: what they have left there, or may still print. */
+function knownLogs(home: Home, dir: string): string[] {
   const found = existsSync(dir) ? readdirSync(dir).filter((file) => file.endsWith('.log')) : [];
-  return [...new Set([...logNames, ...found.map((file) => file.slice(0, -'.log'.length)).toSorted()])];
+  const programs = readSnapshot(home)?.status.workers.filter(({ kind }) => kind === 'sidecar') ?? [];
+  return [
+    ...new Set([...logNames, ...[...found.map((file) => file.slice(0, -'.log'.length)), ...programs.map(({ slot }) => slot)].toSorted()]),
+  ];
 }
 
 function lineCount(input: Input): number {

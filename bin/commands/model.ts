@@ -181,7 +181,7 @@ async function list(link: Link, input: Input): Promise<number> {
   else {
     const usable = found.providers.filter((provider) => provider.usable);
     if (usable.length > 0) print(modelTable(usable));
-    else note('agent: no provider is usable — agent model list --all shows what each of them needs');
+    else note(`agent: no provider is usable${hasFlag(input, 'all') ? '' : ' — agent model list --all shows what each of them needs'}`);
     for (const provider of found.providers) noteProvider(provider);
   }
   return exitCodes.ok;

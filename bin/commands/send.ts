@@ -27,7 +27,7 @@ export const command: Command = {
   summary: 'Send a message to a chat through the gateway',
   details:
     'The message is stored first, so it survives a crash; then the command waits for the platform to accept it. ' +
-    'Without text and --file it reads the text from a pipe. --file takes text only; a file goes as a MEDIA:<path> line in the text.',
+    'Without text and --file it reads the text from a pipe. --file takes text only; any other file goes as a MEDIA:<path> line, to platforms that take files (IRC takes none).',
   arguments: [{ name: 'text', summary: 'the message', optional: true, variadic: true }],
   options: [
     { flags: '--to <target>', summary: '<platform>, <platform>:<chat> or <platform>:<chat>:<thread>' },
@@ -39,7 +39,7 @@ export const command: Command = {
   examples: [
     { line: "agent send --to 'irc:#room' hello", does: 'exit code 0 when it has been delivered' },
     { line: "make 2>&1 | tail -5 | agent send --to 'irc:#room'", does: 'text from a pipe' },
-    { line: "agent send --to telegram 'MEDIA:/tmp/chart.png'", does: 'a file' },
+    { line: "agent send --to 'irc:#room' --file report.txt", does: 'the text of a file' },
   ],
   run,
 };

@@ -215,7 +215,8 @@ async function list(input: Input): Promise<number> {
   );
   if (hasFlag(input, 'ids')) print(found.sessions.map(({ id }) => id).join('\n'));
   else if (input.json) printJson(found);
-  else if (found.sessions.length === 0) note('agent: no conversations yet — agent chat starts one');
+  else if (found.sessions.length === 0)
+    note(options.archived || sources.length > 0 ? 'agent: no conversation fits' : 'agent: no conversations yet — agent chat starts one');
   else print(sessionTable(found.sessions));
   return 0;
 }

@@ -23,7 +23,7 @@ export const command: Command = {
     'Running workers see a change at the next turn.',
   examples: [
     { line: 'agent tools list', does: 'what a terminal chat has' },
-    { line: 'agent tools list --platform telegram', does: 'what a chat has, and why not the rest' },
+    { line: 'agent tools list --platform irc', does: 'what a chat has, and why not the rest' },
     { line: 'agent tools disable web', does: 'nowhere any more' },
   ],
   commands: [

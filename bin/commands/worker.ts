@@ -9,7 +9,7 @@ export const command: Command = {
   summary: 'Run one worker in the foreground, without the supervisor',
   details:
     'For systemd units, containers and Kubernetes: the same exit codes (0 stopped as asked, 75 start me again, 78 configuration), readiness and drain on SIGTERM as under the supervisor.',
-  arguments: [slotArgument],
+  arguments: [{ ...slotArgument, summary: 'agent, dashboard, gateway, cron, mcp, terminal, or <slot>@<profile>' }],
   options: [
     { flags: '--external-supervisor', summary: 'yes, another process manager owns it' },
     { flags: '--demo', summary: 'offer the rehearsal model when no provider is configured' },

@@ -139,7 +139,19 @@ export const SidecarConfig = z.looseObject({
 export type SidecarConfig = z.infer<typeof SidecarConfig>;
 
 /** Taken by the service's own slots and logs. */
-const RESERVED_SLOTS = new Set(['agent', 'dashboard', 'gateway', 'cron', 'mcp', 'supervisor', 'desktop', 'gui', 'errors', 'cli']);
+const RESERVED_SLOTS = new Set([
+  'agent',
+  'dashboard',
+  'gateway',
+  'cron',
+  'mcp',
+  'terminal',
+  'supervisor',
+  'desktop',
+  'gui',
+  'errors',
+  'cli',
+]);
 const SidecarName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a service is named with small letters, digits, - and _')

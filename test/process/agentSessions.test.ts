@@ -184,6 +184,8 @@ t.test('search finds what was said a moment ago: words, parts, other scripts; no
   await client.turn(id, 'The quicksilver zeppelin crosses Übersee and 数据库配置');
   const find = async (query: string, session_id?: string) =>
     (await client.link.call(sessionSearch, { query, ...(session_id ? { session_id } : {}) })).hits;
+  // On a busy machine a question may be answered before what is new is indexed (limits.search.freshMs).
+  await until('it is indexed', async () => (await find('zeppelin')).length > 0);
   for (const query of ['zeppelin', 'quicksilver ZEPPELIN', 'eppel', 'ubersee', '配置', '数据库', '"crosses übersee"'])
     t.match((await find(query))[0], { session_id: id, title: 'Zeppelins', snippet: /zeppelin/ }, query);
   t.same(await find('zeppelin submarine'), []);
@@ -192,7 +194,7 @@ t.test('search finds what was said a moment ago: words, parts, other scripts; no
   const hidden = await client.create({ source: 'cli', hidden: true });
   await client.turn(hidden, 'a secret hovercraft');
   t.same(await find('hovercraft'), []);
-  t.ok((await find('hovercraft', hidden)).length > 0, 'asked for by name it is found');
+  t.ok(await until('it is indexed', async () => (await find('hovercraft', hidden)).length > 0), 'asked for by name it is found');
 });
 
 t.test('session_search gives the model earlier conversations, never the one it is in, and the messages around a hit', async (t) => {
@@ -200,6 +202,7 @@ t.test('session_search gives the model earlier conversations, never the one it i
   const earlier = await client.create({ source: 'cli', title: 'Earlier talk' });
   await client.turn(earlier, 'the marmalade recipe needs oranges');
   const id = await client.create();
+  await until('it is indexed', async () => (await client.link.call(sessionSearch, { query: 'marmalade' })).hits.length > 0);
   const said = async (args: unknown) => (await client.turn(id, `tool: session_search ${JSON.stringify(args)}`)).complete.text;
   const found = await said({ query: 'marmalade' });
   t.match(found, /Earlier talk · user: the marmalade recipe/);

@@ -87,6 +87,7 @@ t.test('an unknown word is a usage error with the nearest and the valid set', as
     },
     { args: ['up', '--port', 'http'], message: '"http" is not a TCP port', fix: /0 to 65535/ },
     { args: ['send', 'hello'], message: 'send needs --to <target>', fix: /--list/ },
+    { args: ['config', 'set', 'a', 'b', '--text=no'], message: '--text of agent config set takes no value', fix: /write --text alone/ },
   ];
   using home = testHome({ 'profiles/work/SOUL.md': '' });
   await pairs(cases, async ({ args, message, fix }) => {
@@ -96,6 +97,19 @@ t.test('an unknown word is a usage error with the nearest and the valid set', as
     t.equal(error.message, message);
     t.match(error.fix, fix);
   });
+});
+
+t.test('the log of a program that has printed nothing yet is known by its slot', async (t) => {
+  const status = { supervisor: {}, workers: [{ slot: 'bridge', kind: 'sidecar', pid: null }], at: new Date().toISOString() };
+  using home = testHome({ 'run/status.json': JSON.stringify(status) });
+  t.match(await cli(['logs', 'bridge'], { home }), { code: 0, stderr: /bridge\.log does not exist yet/ });
+});
+
+t.test('a gateway that is down is not said to lack the platforms that config.yaml names', async (t) => {
+  using home = testHome({ 'config.yaml': 'platforms: { irc: { enabled: true } }' });
+  t.match(await cli(['gateway', 'status'], { home }), { code: 3, stdout: 'gateway is down\n', stderr: '' });
+  using bare = testHome();
+  t.match(await cli(['gateway', 'status'], { home: bare }), { code: 3, stderr: /no platform is configured/ });
 });
 
 t.test('without --json the same error is one line for people', async (t) => {

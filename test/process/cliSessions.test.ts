@@ -25,6 +25,7 @@ t.test('conversations are listed, shown, found, renamed, archived, exported, imp
   t.match(await agent('sessions', 'search', 'ostrich'), { code: 1, stderr: /nothing found/ });
   t.match(await agent('sessions', 'rename', newest, 'Birds'), { code: 0, stdout: /is now "Birds"/ });
   t.match(await agent('sessions', 'show', 'Birds'), { code: 0, stdout: /nightingale/ });
+  t.match(await agent('sessions', 'list', '--archived'), { code: 0, stderr: 'agent: no conversation fits\n' });
   const text = (await agent('sessions', 'export', 'Birds', '--format', 'markdown')).stdout;
   t.match(text, /^# Birds\n\n\d{4}-[^\n]+\n\n## You\n\nthe nightingale sings\n\n## Agent\n\n/);
   t.match(await agent('sessions', 'export', 'Birds', '--format', 'html'), { code: 2, stderr: /jsonl, markdown/ });

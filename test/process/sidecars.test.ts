@@ -4,6 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { sidecarSpecs } from '../../bin/sidecarSpecs.ts';
+import { manifest } from '../../services/manifest.ts';
+import { Config } from '../../state/config/schema.ts';
 import { freePort, testHome, type TestHome } from '../harness/home.ts';
 import { superviseFixtures, type TestSupervisor } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
@@ -174,10 +176,11 @@ t.test('a disabled sidecar is registered, down, and starts by hand; enabling it 
 
 t.test('a name that the service itself uses is refused with the place', async (t) => {
   using home = testHome();
-  configure(home, { gateway: shell('exec sleep 1000') });
+  configure(home, { terminal: shell('exec sleep 1000') });
   await using service = await supervise(home);
-  t.match(service.supervisor.status().problems, [{ what: /services.gateway: the service itself uses this name/ }]);
+  t.match(service.supervisor.status().problems, [{ what: /services.terminal: the service itself uses this name/ }]);
   t.equal(service.supervisor.slots.size, 0);
+  for (const { slot } of manifest) t.notOk(Config.safeParse({ services: { [slot]: { command: 'x' } } }).success, slot);
 });
 
 t.test('a port that a stranger holds is no listener of ours', async (t) => {

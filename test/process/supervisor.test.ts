@@ -1,5 +1,5 @@
 /** The supervisor over fixture workers: crashes, parking, stopping, receipts, refusals. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { dial } from '../../ipc/dial.ts';
@@ -33,6 +33,20 @@ t.test('a worker killed with SIGKILL after a second of service is replaced at on
         /^a was killed with SIGKILL, by hand or by another program; memory was not short, \d+ MiB were left after 1\.\d s of service$/,
     },
   });
+});
+
+t.test('the gateway of a profile whose folder is gone is stopped, and nobody complains of its files', async (t) => {
+  using home = testHome({ 'profiles/work/SOUL.md': '' });
+  const { dir } = home.profile('work');
+  const gateway = fixtureSlot(home, 'gateway@work', 'plainWorker', { profile: 'work', start: 'gatewayState' });
+  await using service = await superviseFixtures(home, [], { specs: () => (existsSync(dir) ? [gateway] : []), bootstrap: 'running' });
+  await service.ready('gateway@work');
+  const pid = service.pid('gateway@work');
+  rmSync(dir, { recursive: true });
+  service.supervisor.look();
+  t.same(service.supervisor.status().problems, []);
+  await until('its process is gone, and the slot', () => !groupAlive(pid) && service.supervisor.slots.size === 0);
+  t.notOk(existsSync(dir), 'the folder is not made again');
 });
 
 t.test('a worker that exits 78 is parked at once with the fix, and start unparks it', async (t) => {

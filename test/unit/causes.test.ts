@@ -56,7 +56,7 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       name: 'corrupt',
       ending: { code: 1, tail: ['SqliteError: database disk image is malformed'] },
       cause: /database of it is damaged/,
-      fix: /backups/,
+      fix: /agent sessions recover/,
       permanent: true,
     },
     { name: 'locked', ending: { code: 1, tail: ['SqliteError: database is locked'] }, cause: /locked by another/, fix: /fuser/ },
