@@ -27,6 +27,7 @@ import {
 import type { InputOf } from '../../ipc/method.ts';
 import { connect } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
+import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 const home = testHome();
@@ -193,8 +194,8 @@ t.test('search finds what was said a moment ago: words, parts, other scripts; no
   t.same(await find('quicksilver'), []);
   const hidden = await client.create({ source: 'cli', hidden: true });
   await client.turn(hidden, 'a secret hovercraft');
-  t.same(await find('hovercraft'), []);
   t.ok(await until('it is indexed', async () => (await find('hovercraft', hidden)).length > 0), 'asked for by name it is found');
+  t.same(await find('hovercraft'), []);
 });
 
 t.test('session_search gives the model earlier conversations, never the one it is in, and the messages around a hit', async (t) => {
