@@ -71,9 +71,9 @@ export const errorTable = {
     retry: true,
     means: 'The TCP port is taken; the message names the process that holds it where it can be seen.',
   },
-  PROFILE_EXISTS: { rpc: 4214, retry: false, means: 'A profile, or something else, has that name already.' },
+  PROFILE_EXISTS: { rpc: 4216, retry: false, means: 'A profile, or something else, has that name already.' },
   PROFILE_RUNS: {
-    rpc: 4215,
+    rpc: 4217,
     retry: false,
     means: 'A worker of the profile runs; it has to be stopped before the profile is renamed or deleted.',
   },
@@ -129,7 +129,7 @@ export const errorTable = {
   UNKNOWN_PROCESS: { rpc: 4353, retry: false, means: 'No background command of the terminal tool has that id.' },
   TOO_MANY_PROCESSES: { rpc: 4354, retry: true, means: 'As many background commands run as a session, or the worker, allows.' },
   NOT_ANSWERED: {
-    rpc: 4320,
+    rpc: 4315,
     retry: false,
     means: 'A question to the owner was not answered in time, and approvals.on_timeout ends the turn then.',
   },

@@ -89,7 +89,8 @@ export const Status = z.object({
     /** How the dashboard is to be served (`agent up --host --port --insecure`); null = as configured. Absent of an older supervisor, and where there is no dashboard. */
     dashboard_start: z.object({ host: z.string().nullable(), port: z.number().nullable(), insecure: z.boolean() }).optional(),
   }),
-  paused: PauseStatus.nullable(),
+  /** `held`: due jobs and messages that wait for its end, of all profiles. */
+  paused: z.object({ ...PauseStatus.shape, held: z.number() }).nullable(),
   /** Things the operator should know: a bad config.yaml, a corrupt gateway_state.json, … */
   problems: z.array(z.object({ what: z.string(), fix: z.string() })),
   workers: z.array(WorkerStatus),

@@ -9,6 +9,7 @@ import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import type { Home, ProfilePaths } from '../home.ts';
 import { release } from '../release.ts';
+import { mergePatch } from './diff.ts';
 import { keepParsed, readParsed } from './parsedConfig.ts';
 import { Config, reservedKeys } from './schema.ts';
 
@@ -49,7 +50,8 @@ export function loadConfig(home: Home, profile: ProfilePaths = home): LoadedConf
 export function parseConfigText(text: string, path: string): LoadedConfig {
   const counter = new LineCounter();
   const document = parseYaml(text, path, counter);
-  const value = plainOf(document, path);
+  // `cwd: ~` is a key with nothing behind it (YAML's null): as if it were not there.
+  const value = mergePatch({}, plainOf(document, path)) as Record<string, unknown>;
   const parsed = Config.safeParse(value);
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
   const issue = deepest(parsed.error.issues[0]! as unknown as Issue);

@@ -96,6 +96,11 @@ export const McpServerConfig = z.looseObject({
   transport: z.enum(['stdio', 'http', 'sse']).optional(),
   /** `oauth`: the server asks for a sign-in in the browser. A token stands in `headers`. */
   auth: z.enum(['none', 'header', 'oauth']).optional(),
+  /** TLS to an HTTP server: a PEM file (with its key, or beside `client_key`), or `[cert, key]`, or `[cert, key, password]`. */
+  client_cert: z.union([z.string().min(1), z.array(z.string().min(1)).min(2).max(3)]).optional(),
+  client_key: z.string().min(1).optional(),
+  /** False = unchecked; a path = the authorities of that PEM file. */
+  ssl_verify: z.union([z.boolean(), z.string().min(1)]).optional(),
   enabled: z.boolean().optional(),
   timeout: z.number().positive().optional(),
   connect_timeout: z.number().positive().optional(),
