@@ -278,6 +278,8 @@ export const limits = {
     /** A webhook request is read within this. */
     webhookRequestMs: 10_000,
     webhookConnectionsMax: 100,
+    /** Webhook routes made by command, of one profile; each may keep a minute of times in memory. */
+    subscriptionsMax: 200,
     /** A connection that somebody tries out from the page or a command: a handshake and a room, while a person waits. */
     testMs: 20_000,
     /** Messages that were given up, as listed, retried or discarded at once. */
