@@ -111,6 +111,8 @@ export const limits = {
     afterMs: 60_000,
   },
   supervisor: {
+    /** npm hands a ctrl-C on that the terminal has sent to the service as well: two so close are one. */
+    sameSignalMs: 300,
     /** Resource samples; `agent status` reads memory afresh by itself. Each sample costs 2 ms: the idle service stays under 0.1 % of a core. */
     sampleMs: 30_000,
     /** Samples kept in memory for the report of an abnormal end. */

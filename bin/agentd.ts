@@ -36,10 +36,14 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
   });
   const summary = () => summaryOf(supervisor);
   const notifier = manager === 'systemd' ? openNotifier(process.env, summary) : undefined;
-  let asked = 0;
+  let askedMs: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (asked++ > 0) return supervisor.hurry();
+      if (askedMs !== undefined) {
+        if (performance.now() - askedMs > limits.supervisor.sameSignalMs) supervisor.hurry();
+        return;
+      }
+      askedMs = performance.now();
       notifier?.stopping('draining');
       void supervisor.down({ actor: signal, drain: true });
     });
