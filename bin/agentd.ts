@@ -11,6 +11,7 @@ import { exitCodes } from '../base/exitCodes.ts';
 import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
+import type { DashboardPlace } from '../ipc/contracts/supervisor.ts';
 import { openHome } from '../state/home.ts';
 import { release } from '../state/release.ts';
 import { startSupervisor, type Supervisor } from '../supervisor/supervisor.ts';
@@ -25,10 +26,12 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
   runUnderInit();
   const home = openHome();
   const manager = managedBy();
+  let place: DashboardPlace = {};
   const supervisor = await startSupervisor({
     home,
     release: release(),
-    specs: (config) => slotSpecs(home, config, options),
+    specs: (config) => slotSpecs(home, config, { ...options, ...place }),
+    placeDashboard: (asked) => void (place = asked),
     demo: options.demo ?? false,
     managedBy: manager,
     bootstrap: process.env.AGENT_GATEWAY_BOOTSTRAP_STATE,
