@@ -10,6 +10,7 @@ import { writeFileAtomic } from '../atomicFile.ts';
 import type { Home, ProfilePaths } from '../home.ts';
 import { release } from '../release.ts';
 import { mergePatch } from './diff.ts';
+import { migrate } from './migrations.ts';
 import { keepParsed, readParsed } from './parsedConfig.ts';
 import { Config, reservedKeys } from './schema.ts';
 
@@ -52,6 +53,7 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
   const document = parseYaml(text, path, counter);
   // `cwd: ~` is a key with nothing behind it (YAML's null): as if it were not there.
   const value = mergePatch({}, plainOf(document, path)) as Record<string, unknown>;
+  migrate(value);
   const parsed = Config.safeParse(value);
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
   const issue = deepest(parsed.error.issues[0]! as unknown as Issue);

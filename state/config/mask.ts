@@ -41,9 +41,7 @@ export function createMasks(values: readonly string[]): Masks {
   return {
     hide,
     isOutOfPlace: (path, value): value is string =>
-      typeof value === 'string' &&
-      isSecret(path, value) &&
-      (SECRET_NAME.test(nameOf(path)) || redact(value) !== value),
+      typeof value === 'string' && isSecret(path, value) && (SECRET_NAME.test(nameOf(path)) || redact(value) !== value),
     hideText(text) {
       let masked = '';
       let at = 0;

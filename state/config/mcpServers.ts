@@ -190,9 +190,12 @@ const isSecret = (name: string, value: string): boolean =>
 
 const placeholdersOf = ({ env = {}, headers = {}, url = '', client_cert = '' }: McpServerConfig): string[] => [
   ...new Set(
-    [...[url, client_cert, ...Object.values(env), ...Object.values(headers)].flat().join(' ').matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(
-      (match) => match[1]!,
-    ),
+    [
+      ...[url, client_cert, ...Object.values(env), ...Object.values(headers)]
+        .flat()
+        .join(' ')
+        .matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g),
+    ].map((match) => match[1]!),
   ),
 ];
 
