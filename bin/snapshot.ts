@@ -37,7 +37,11 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
     ...row,
     rss_bytes: fresh && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes,
   }));
-  return { status: { ...written, paused: pauseNow(home, { nowMs, held: written.paused?.held ?? 0 }), workers }, live, ageMs: Math.max(0, nowMs - Date.parse(written.at)) };
+  return {
+    status: { ...written, paused: pauseNow(home, { nowMs, held: written.paused?.held ?? 0 }), workers },
+    live,
+    ageMs: Math.max(0, nowMs - Date.parse(written.at)),
+  };
 }
 
 /** Every slot that is meant to run is ready. */

@@ -47,7 +47,15 @@ function writeAll(fd: number, content: string | Uint8Array): void {
   }
 }
 
-const usageCodes: ReadonlySet<ErrorCode> = new Set(['USAGE', 'CONFIG_KEY', 'UNKNOWN_SLOT', 'UNKNOWN_PROFILE', 'BAD_SCHEDULE', 'BAD_REQUEST', 'INVALID_PARAMS']);
+const usageCodes: ReadonlySet<ErrorCode> = new Set([
+  'USAGE',
+  'CONFIG_KEY',
+  'UNKNOWN_SLOT',
+  'UNKNOWN_PROFILE',
+  'BAD_SCHEDULE',
+  'BAD_REQUEST',
+  'INVALID_PARAMS',
+]);
 
 /** The exit code of contract §4 for anything thrown. */
 export function exitCodeOf(thrown: unknown): number {
@@ -75,7 +83,9 @@ export function printProblem({ code, message, fix: said }: { code: string; messa
 
 /** Contract §13: every error says what to do, also one that knows nothing better. */
 const fixOf = (code: string): string =>
-  errorTable[code as ErrorCode]?.retry ? 'try again; if it stays so, `agent logs errors` says more' : '`agent logs errors` and `agent doctor` say more';
+  errorTable[code as ErrorCode]?.retry
+    ? 'try again; if it stays so, `agent logs errors` says more'
+    : '`agent logs errors` and `agent doctor` say more';
 
 /** Columns for people: pads by what is visible, leaves the last column alone. */
 export function table(rows: string[][]): string {

@@ -54,7 +54,6 @@ export interface SupervisorOptions {
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
-  /** Such a service becomes the full one: the next specs have the dashboard there. */
   placeDashboard?(place: DashboardPlace): void;
   /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
   homeBeatMs?: number;

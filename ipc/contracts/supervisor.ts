@@ -168,7 +168,11 @@ export const receipts = method('supervisor.receipts', {
 });
 
 /** Where the dashboard is to be, as `agent up` was told; what is absent stays as configured. */
-export const DashboardPlace = z.object({ host: z.string().optional(), port: z.number().int().optional(), insecure: z.boolean().optional() });
+export const DashboardPlace = z.object({
+  host: z.string().optional(),
+  port: z.number().int().optional(),
+  insecure: z.boolean().optional(),
+});
 export type DashboardPlace = z.infer<typeof DashboardPlace>;
 
 /** Makes a service that `agent chat` started into the full one: every boot slot is wanted, the dashboard where it is asked for. */

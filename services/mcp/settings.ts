@@ -91,7 +91,7 @@ function settingsOf(entry: McpServerConfig, secrets: Secrets, cwd: string): Serv
     command: expandHome(entry.command),
     args: entry.args ?? [],
     env: fill(entry.env),
-    cwd: entry.cwd === undefined ? cwd : expandHome(entry.cwd),
+    cwd: entry.cwd === undefined ? cwd : expandHome(entry.cwd ?? '~'),
     ...timing,
   };
 }

@@ -9,7 +9,6 @@ import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import type { Home, ProfilePaths } from '../home.ts';
 import { release } from '../release.ts';
-import { mergePatch } from './diff.ts';
 import { migrate } from './migrations.ts';
 import { keepParsed, readParsed } from './parsedConfig.ts';
 import { Config, reservedKeys } from './schema.ts';
@@ -51,8 +50,7 @@ export function loadConfig(home: Home, profile: ProfilePaths = home): LoadedConf
 export function parseConfigText(text: string, path: string): LoadedConfig {
   const counter = new LineCounter();
   const document = parseYaml(text, path, counter);
-  // `cwd: ~` is a key with nothing behind it (YAML's null): as if it were not there.
-  const value = mergePatch({}, plainOf(document, path)) as Record<string, unknown>;
+  const value = plainOf(document, path);
   migrate(value);
   const parsed = Config.safeParse(value);
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };

@@ -9,6 +9,8 @@ import { limits } from '../../base/limits.ts';
 const Port = z.number().int().min(0).max(65_535);
 const Names = z.array(z.string());
 const PositiveMs = z.number().int().min(1);
+/** An unquoted `~` (contract §12) is YAML's null: the home directory. */
+const Folder = z.string().nullable();
 
 /** Plain http only to this machine: tokens travel there. */
 const SafeUrl = z.url({ protocol: /^https?$/ }).refine(isSafeUrl, 'only https, or http on this machine');
@@ -90,7 +92,7 @@ export const McpServerConfig = z.looseObject({
   command: z.string().optional(),
   args: Names.optional(),
   env: z.record(z.string(), z.string()).optional(),
-  cwd: z.string().optional(),
+  cwd: Folder.optional(),
   url: z.url({ protocol: /^https?$/ }).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   transport: z.enum(['stdio', 'http', 'sse']).optional(),
@@ -123,7 +125,7 @@ export const SidecarConfig = z.looseObject({
   args: Names.optional(),
   /** `${NAME}` in a value is read from `.env`. */
   env: z.record(z.string(), z.coerce.string()).optional(),
-  cwd: z.string().optional(),
+  cwd: Folder.optional(),
   after: Names.optional(),
   ready: z
     .union([

@@ -39,7 +39,7 @@ export async function startTlsServer(certificates: Certificates, { clients = fal
         if (url.pathname === '/messages') return sessions.get(url.searchParams.get('sessionId')!)!.handlePostMessage(request, response);
         if (request.method !== 'POST') return void response.writeHead(405).end();
         const transport = new StreamableHTTPServerTransport();
-        await makeServer().connect(transport as unknown as Transport);
+        await makeServer().connect(transport as Transport);
         return transport.handleRequest(request, response);
       })();
     },

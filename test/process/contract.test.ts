@@ -1,6 +1,8 @@
 /** Sentences of the contract as a stranger reads them, against the real service: each title names its section. */
 import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import t from 'tap';
+import { sidecarSpecs } from '../../bin/sidecarSpecs.ts';
 import type { Status } from '../../ipc/contracts/supervisor.ts';
 import { parseConfigText } from '../../state/config/load.ts';
 import { cli, errorOf } from '../harness/cli.ts';
@@ -65,5 +67,7 @@ t.test('contract 12: the shapes of its example are taken as they stand there', a
     platforms: { irc: { channels: ['#room'] }, webhook: { routes: { build: { deliver: 'irc:#room' } } } },
     services: { bridge: { ready: { log: 'listening' }, stop_grace_seconds: 10 } },
   });
-  t.equal(config.services!.bridge!.cwd, undefined, 'an unquoted ~ is YAML for nothing');
+  t.equal(config.services!.bridge!.cwd, null, 'an unquoted ~ is YAML for nothing');
+  using home = testHome();
+  t.equal(sidecarSpecs(home, config)[0]!.cwd, homedir());
 });
