@@ -6,7 +6,6 @@ import type { TLSSocket } from 'node:tls';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { Certificates } from './certificates.ts';
 
 export interface TlsServer extends AsyncDisposable {
@@ -39,7 +38,7 @@ export async function startTlsServer(certificates: Certificates, { clients = fal
         if (url.pathname === '/messages') return sessions.get(url.searchParams.get('sessionId')!)!.handlePostMessage(request, response);
         if (request.method !== 'POST') return void response.writeHead(405).end();
         const transport = new StreamableHTTPServerTransport();
-        await makeServer().connect(transport as Transport);
+        await makeServer().connect(transport);
         return transport.handleRequest(request, response);
       })();
     },
