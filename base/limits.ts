@@ -111,6 +111,8 @@ export const limits = {
     afterMs: 60_000,
   },
   supervisor: {
+    /** npm hands a ctrl-C on that the terminal has sent to the service as well: two so close are one. */
+    sameSignalMs: 300,
     /** Resource samples; `agent status` reads memory afresh by itself. Each sample costs 2 ms: the idle service stays under 0.1 % of a core. */
     sampleMs: 30_000,
     /** Samples kept in memory for the report of an abnormal end. */
@@ -278,6 +280,8 @@ export const limits = {
     /** A webhook request is read within this. */
     webhookRequestMs: 10_000,
     webhookConnectionsMax: 100,
+    /** Webhook routes made by command, of one profile; each may keep a minute of times in memory. */
+    subscriptionsMax: 200,
     /** A connection that somebody tries out from the page or a command: a handshake and a room, while a person waits. */
     testMs: 20_000,
     /** Messages that were given up, as listed, retried or discarded at once. */

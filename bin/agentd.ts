@@ -11,6 +11,7 @@ import { exitCodes } from '../base/exitCodes.ts';
 import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
+import type { DashboardPlace } from '../ipc/contracts/supervisor.ts';
 import { openHome } from '../state/home.ts';
 import { release } from '../state/release.ts';
 import { startSupervisor, type Supervisor } from '../supervisor/supervisor.ts';
@@ -25,10 +26,12 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
   runUnderInit();
   const home = openHome();
   const manager = managedBy();
+  let place: DashboardPlace = {};
   const supervisor = await startSupervisor({
     home,
     release: release(),
-    specs: (config) => slotSpecs(home, config, options),
+    specs: (config) => slotSpecs(home, config, { ...options, ...place }),
+    placeDashboard: (asked) => void (place = asked),
     demo: options.demo ?? false,
     managedBy: manager,
     bootstrap: process.env.AGENT_GATEWAY_BOOTSTRAP_STATE,
@@ -36,10 +39,14 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
   });
   const summary = () => summaryOf(supervisor);
   const notifier = manager === 'systemd' ? openNotifier(process.env, summary) : undefined;
-  let asked = 0;
+  let askedMs: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (asked++ > 0) return supervisor.hurry();
+      if (askedMs !== undefined) {
+        if (performance.now() - askedMs > limits.supervisor.sameSignalMs) supervisor.hurry();
+        return;
+      }
+      askedMs = performance.now();
       notifier?.stopping('draining');
       void supervisor.down({ actor: signal, drain: true });
     });

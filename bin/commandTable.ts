@@ -69,6 +69,7 @@ export const commandTable: readonly TableEntry[] = [
   { name: 'usage', group: 'Talk', summary: 'show what conversations cost', load: () => import('./commands/usage.ts') },
   { name: 'send', group: 'Talk', summary: 'send a message to a chat through the gateway', load: () => import('./commands/send.ts') },
   { name: 'cron', group: 'Automation', summary: 'make and steer scheduled jobs', load: () => import('./commands/cron.ts') },
+  { name: 'webhook', group: 'Automation', summary: 'make and remove webhook routes', load: () => import('./commands/webhook.ts') },
   {
     name: 'pause',
     hot: true,

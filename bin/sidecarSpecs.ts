@@ -38,7 +38,8 @@ interface Parts {
 }
 
 function sidecarSpec({ home, secrets, common }: Parts, slot: string, settings: SidecarConfig): SlotSpec {
-  const cwd = settings.cwd ? expanded(settings.cwd, home.root) : home.root;
+  const folder = settings.cwd === null ? '~' : settings.cwd;
+  const cwd = folder ? expanded(folder, home.root) : home.root;
   const own = Object.fromEntries(Object.entries(settings.env ?? {}).map(([name, value]) => [name, interpolate(value, secrets)]));
   const command = settings.command.startsWith('~') || settings.command.includes('/') ? expanded(settings.command, cwd) : settings.command;
   return {

@@ -37,7 +37,11 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
     ...row,
     rss_bytes: fresh && row.pid !== null ? (residentBytes(row.pid) ?? row.rss_bytes) : row.rss_bytes,
   }));
-  return { status: { ...written, paused: pauseNow(home, nowMs), workers }, live, ageMs: Math.max(0, nowMs - Date.parse(written.at)) };
+  return {
+    status: { ...written, paused: pauseNow(home, { nowMs, held: written.paused?.held ?? 0 }), workers },
+    live,
+    ageMs: Math.max(0, nowMs - Date.parse(written.at)),
+  };
 }
 
 /** Every slot that is meant to run is ready. */
@@ -63,11 +67,11 @@ function read(path: string): Status | undefined {
   }
 }
 
-function pauseNow(home: Home, nowMs: number): Status['paused'] {
+function pauseNow(home: Home, { nowMs, held }: { nowMs: number; held: number }): Status['paused'] {
   const pause = readPause(home, 'default', nowMs);
   if (!pause) return null;
   const { path, reason, engaged_at, expires_at, scope } = pause;
-  return { path, reason, engaged_at, expires_at, scope };
+  return { path, reason, engaged_at, expires_at, scope, held };
 }
 
 /** In kB whatever the page size is (16 KiB on some arm64 kernels, which /proc/<pid>/statm does not say). */

@@ -49,8 +49,13 @@ export async function startService(home: Home, options: LaunchOptions): Promise<
 }
 
 /** A service that a chat started becomes the full one (`changed`); any other is left as it is. */
-export async function joinService(home: Home, link: Link, { demo = false }: LaunchOptions): Promise<{ status: Status; changed: boolean }> {
-  const { changed } = await link.call(wantAll, { demo });
+export async function joinService(
+  home: Home,
+  link: Link,
+  { demo = false, host, port, insecure = false }: LaunchOptions,
+): Promise<{ status: Status; changed: boolean }> {
+  const place = { ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port }), ...(insecure ? { insecure } : {}) };
+  const { changed } = await link.call(wantAll, { demo, ...place });
   return { status: changed ? await untilReady(home, link) : await link.call(statusMethod, {}), changed };
 }
 

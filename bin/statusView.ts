@@ -83,11 +83,15 @@ export function fateOf(row: WorkerRow, nowMs: number): string {
   return [next, reason === null ? ended : causeOf(row)].filter(Boolean).join('; ');
 }
 
-export function pauseLine({ reason, engaged_at, expires_at, scope }: NonNullable<Snapshot['status']['paused']>, nowMs: number): string {
+export function pauseLine(
+  { reason, engaged_at, expires_at, scope, held: waiting }: NonNullable<Snapshot['status']['paused']>,
+  nowMs: number,
+): string {
   const what = scope.length ? scope.join(', ') : 'automation';
   const held = engaged_at ? `has been held for ${since(engaged_at, nowMs)}` : 'is held';
   const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';
-  return `Paused: ${what} ${held}${end}${reason ? ` (${reason})` : ''} — agent resume lifts it`;
+  const count = waiting > 0 ? `, ${waiting} waiting` : '';
+  return `Paused: ${what} ${held}${count}${end}${reason ? ` (${reason})` : ''} — agent resume lifts it`;
 }
 
 /** A page address may carry the login token; a status that gets pasted somewhere must not. */

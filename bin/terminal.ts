@@ -3,7 +3,7 @@
  * never with NO_COLOR; with `--json` one document on stdout.
  */
 import { fstatSync, statSync, writeSync } from 'node:fs';
-import { AgentError, errnoOf, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
+import { AgentError, errnoOf, errorTable, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { painter } from '../base/paint.ts';
 import { styledLines, visibleLines } from '../base/visibleText.ts';
@@ -50,7 +50,15 @@ function writeAll(fd: number, content: string | Uint8Array): void {
   }
 }
 
-const usageCodes: ReadonlySet<ErrorCode> = new Set(['USAGE', 'CONFIG_KEY', 'UNKNOWN_SLOT', 'UNKNOWN_PROFILE', 'BAD_SCHEDULE']);
+const usageCodes: ReadonlySet<ErrorCode> = new Set([
+  'USAGE',
+  'CONFIG_KEY',
+  'UNKNOWN_SLOT',
+  'UNKNOWN_PROFILE',
+  'BAD_SCHEDULE',
+  'BAD_REQUEST',
+  'INVALID_PARAMS',
+]);
 
 /** The exit code of contract §4 for anything thrown. */
 export function exitCodeOf(thrown: unknown): number {
@@ -70,10 +78,17 @@ export function printError(thrown: unknown, json: boolean): void {
 }
 
 /** The same for what another process reported. What it quotes of strangers steers no terminal. */
-export function printProblem({ code, message, fix }: { code: string; message: string; fix: string | null }, json: boolean): void {
+export function printProblem({ code, message, fix: said }: { code: string; message: string; fix: string | null }, json: boolean): void {
+  const fix = said || fixOf(code);
   if (json) note(JSON.stringify({ error: { code, message, fix } }));
-  else note(`${painter(err)('red', 'agent:')} ${visibleLines(`${message}${fix ? ` — ${fix}` : ''}`)}`);
+  else note(`${painter(err)('red', 'agent:')} ${visibleLines(`${message} — ${fix}`)}`);
 }
+
+/** Contract §13: every error says what to do, also one that knows nothing better. */
+const fixOf = (code: string): string =>
+  errorTable[code as ErrorCode]?.retry
+    ? 'try again; if it stays so, `agent logs errors` says more'
+    : '`agent logs errors` and `agent doctor` say more';
 
 /** Columns for people: pads by what is visible, leaves the last column alone. */
 export function table(rows: string[][]): string {

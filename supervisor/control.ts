@@ -48,7 +48,7 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
     }),
     handle(contract.resources, ({ slot, since_ms }) => ({ samples: supervisor.upkeep.resources.history(find(slot).spec.slot, since_ms) })),
     handle(contract.receipts, ({ slot, limit }) => ({ receipts: supervisor.receipts(slot, limit) })),
-    handle(contract.wantAll, () => ({ changed: supervisor.wantAll() })),
+    handle(contract.wantAll, ({ demo: _fixed, ...place }) => ({ changed: supervisor.wantAll(place) })),
     handle(contract.waitReady, async ({ timeout_ms }, { signal }) => ({
       ready: await supervisor.waitReady(timeout_ms, signal),
       status: supervisor.status(),

@@ -53,13 +53,24 @@ export function composeStatus({ home, release, identity, slots, ...parts }: Stat
       ...(dashboard ? { dashboard_start: dashboardStart(dashboard.spec.env) } : {}),
     },
     paused: pause
-      ? { path: pause.path, reason: pause.reason, engaged_at: pause.engaged_at, expires_at: pause.expires_at, scope: pause.scope }
+      ? {
+          path: pause.path,
+          reason: pause.reason,
+          engaged_at: pause.engaged_at,
+          expires_at: pause.expires_at,
+          scope: pause.scope,
+          held: heldBy(runners),
+        }
       : null,
     problems: [...parts.problems, ...outdated(runners, release.code)],
     workers: runners.map((runner) => workerStatus(runner, parts.sample(runner.spec.slot))),
     at: new Date().toISOString(),
   };
 }
+
+/** Contract §6: what was held is counted; those that hold it say how much. */
+const heldBy = (runners: readonly SlotRunner[]): number =>
+  runners.reduce((total, { facts }) => total + (typeof facts.held === 'number' ? facts.held : 0), 0);
 
 function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerStatus {
   const { spec, incarnation } = runner;

@@ -1,7 +1,6 @@
 /**
- * The supervisor's main flow: own the home, find what an earlier supervisor left, reconcile intent,
- * serve the control socket, start what is wanted, watch, and take everything down in order.
- * It does no worker's work, loads nothing heavy and imports no service.
+ * The supervisor's main flow: own the home, find what an earlier supervisor left, reconcile intent, serve the control
+ * socket, start what is wanted, watch, take all down in order. It does no worker's work and imports no service.
  */
 import { rmSync } from 'node:fs';
 import { giveMemoryBack } from '../base/afterStart.ts';
@@ -11,7 +10,7 @@ import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger } from '../base/log.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
-import type { Receipt, Status } from '../ipc/contracts/supervisor.ts';
+import type { DashboardPlace, Receipt, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
@@ -55,6 +54,7 @@ export interface SupervisorOptions {
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
+  placeDashboard?(place: DashboardPlace): void;
   /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
   homeBeatMs?: number;
   /** How long workers go on without any supervisor; default `limits.worker.orphanMs`. */
@@ -225,11 +225,12 @@ export class Supervisor {
   }
 
   /** Turns a service that a chat started into the full one; running slots are not touched. */
-  wantAll(): boolean {
+  wantAll(place: DashboardPlace): boolean {
     if (!this.#only) return false;
+    this.#options.placeDashboard?.(place);
+    this.reload();
     this.#only = undefined;
     this.#order.start(this.#reconcile());
-    this.#snapshot.soon();
     return true;
   }
 

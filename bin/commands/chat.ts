@@ -142,7 +142,8 @@ function conversationOptions(input: Input): { session?: string; fresh: NewSessio
       ...(model === undefined ? {} : { model }),
       ...(provider === undefined ? {} : { provider }),
       ...(reasoning === undefined ? {} : { reasoning_effort: reasoning }),
-      ...(hasFlag(input, 'safeMode') ? { safe_mode: true } : {}),
+      // Interface spec, Environment switches: the variable is the option, for whoever starts a chat as a child.
+      ...(hasFlag(input, 'safeMode') || process.env.AGENT_SAFE_MODE === '1' ? { safe_mode: true } : {}),
       ...(textOption(input, 'source') === 'tool' ? { hidden: true } : {}),
     },
   };

@@ -89,7 +89,8 @@ export const Status = z.object({
     /** How the dashboard is to be served (`agent up --host --port --insecure`); null = as configured. Absent of an older supervisor, and where there is no dashboard. */
     dashboard_start: z.object({ host: z.string().nullable(), port: z.number().nullable(), insecure: z.boolean() }).optional(),
   }),
-  paused: PauseStatus.nullable(),
+  /** `held`: due jobs and messages that wait for its end, of all profiles. */
+  paused: z.object({ ...PauseStatus.shape, held: z.number() }).nullable(),
   /** Things the operator should know: a bad config.yaml, a corrupt gateway_state.json, … */
   problems: z.array(z.object({ what: z.string(), fix: z.string() })),
   workers: z.array(WorkerStatus),
@@ -166,9 +167,17 @@ export const receipts = method('supervisor.receipts', {
   result: z.object({ receipts: z.array(Receipt) }),
 });
 
-/** Makes a service that `agent chat` started into the full one: every boot slot is wanted. */
+/** Where the dashboard is to be, as `agent up` was told; what is absent stays as configured. */
+export const DashboardPlace = z.object({
+  host: z.string().optional(),
+  port: z.number().int().optional(),
+  insecure: z.boolean().optional(),
+});
+export type DashboardPlace = z.infer<typeof DashboardPlace>;
+
+/** Makes a service that `agent chat` started into the full one: every boot slot is wanted, the dashboard where it is asked for. */
 export const wantAll = method('supervisor.want_all', {
-  params: z.object({ demo: z.boolean().optional() }),
+  params: z.object({ demo: z.boolean().optional(), ...DashboardPlace.shape }),
   result: z.object({ changed: z.boolean() }),
 });
 

@@ -67,6 +67,8 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     frameworkErrors: (thrown, _request, reply) => void sendProblem(reply as FastifyReply, thrown),
   });
 
+  // Contract §9: a route takes JSON, and a form of another site could send plain text.
+  app.removeContentTypeParser('text/plain');
   app.server.maxConnections = limits.dashboard.socketsMax + limits.dashboard.strangersMax + limits.dashboard.requestsMax;
   app.server.headersTimeout = limits.dashboard.headMs;
   app.decorateRequest('who', null);

@@ -5,6 +5,7 @@
  */
 import type { Logger } from '../../base/log.ts';
 import type { Secrets } from '../../state/env.ts';
+import type { Subscription } from '../../state/webhookSubscriptions.ts';
 import type { Reply } from './inbox.ts';
 
 export interface InboundMessage {
@@ -26,6 +27,8 @@ export interface InboundMessage {
   trusted?: boolean;
   /** Each message is a conversation of its own. */
   fresh?: boolean;
+  /** Whose agent answers; default: that of the gateway. */
+  profile?: string;
   /** How long a second message with the same id counts as the same; default: as long as it is on record. */
   dedupeMs?: number;
 }
@@ -43,6 +46,9 @@ export interface AdapterHost {
   readinessChanged(): void;
   /** The chat that a delivery target in the settings means; undefined = nothing answers to it. */
   target(text: string): Reply | undefined;
+  /** A webhook route that was made by command, as it is now, its secret filled in. */
+  subscription(name: string): Subscription | undefined;
+  isProfile(name: string): boolean;
 }
 
 /** `transient`: try again. `permanent`: never will. `uncertain`: nobody knows whether it arrived. */

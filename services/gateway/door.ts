@@ -115,6 +115,7 @@ function messageOf(platform: string, profile: string, inbound: InboundMessage, i
     kind: !inbound.fresh && (commandOf(text) || isAnswer(key, text)) ? 'command' : 'message',
     lane: inbound.fresh ? `${key}+${messageId}` : key,
     session_key: inbound.fresh ? null : key,
+    profile: inbound.profile === undefined || inbound.profile === profile ? null : inbound.profile,
     reply: inbound.reply === undefined ? { platform, chat, thread } : inbound.reply,
     sent_at: at,
   };

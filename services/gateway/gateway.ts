@@ -8,7 +8,9 @@ import { AgentError } from '../../base/errors.ts';
 import { coalesced } from '../../base/coalesce.ts';
 import { limits } from '../../base/limits.ts';
 import * as contract from '../../ipc/contracts/gateway.ts';
+import type { Client } from '../../ipc/client.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
+import { DEFAULT_PROFILE, listProfiles } from '../../state/home.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import type { AdapterHost } from './adapter.ts';
@@ -21,6 +23,7 @@ import { createPlatforms, type Platforms } from './platforms.ts';
 import { createQuestions, isVerdict, type Questions } from './questions.ts';
 import { createStateFile } from './stateFile.ts';
 import { GatewayStore } from './store.ts';
+import { createSubscriptions } from './subscriptions.ts';
 import { parseTarget } from './targets.ts';
 import { testPlatform } from './testPlatform.ts';
 import { createTurns, putReply, type Turns } from './turns.ts';
@@ -32,7 +35,9 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   const uncertain = store.outbox.recover();
   if (uncertain > 0)
     context.log.warn(`${uncertain} message(s) were being sent when the last gateway ended: they are sent once more, with a mark`);
-  const agent = context.peer(context.profile === 'default' ? 'agent' : `agent@${context.profile}`);
+  const agentOf = createAgents(context);
+  const agent = agentOf(context.profile);
+  const subscription = createSubscriptions(context);
 
   const facts = () => ({
     platforms: Object.fromEntries(platforms.states().map((state) => [state.platform, state])),
@@ -48,7 +53,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
 
   const platforms: Platforms = createPlatforms({ context, host: (platform) => hostOf(platform), onState: tell });
   const delivery: Delivery = createDelivery({ store, platforms, log: context.log });
-  const turns: Turns = createTurns({ context, store, agent, onAnswer: delivery.wake, onChange: tell });
+  const turns: Turns = createTurns({ context, store, agentOf, onAnswer: delivery.wake, onChange: tell });
   const resolve = (text: string): Reply | undefined => resolveTarget(platforms, text);
   const questions = createQuestions({ store, agent, delivery, log: context.log, signal: context.signal });
   const command = (row: InboxRow) => void answerCommand({ context, agent, platforms, turns }, { store, delivery, questions, row });
@@ -67,6 +72,8 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     receive: (message) => door.receive(platform, message),
     readinessChanged: delivery.wake,
     target: resolve,
+    subscription,
+    isProfile: (name) => listProfiles(context.home).includes(name),
   });
   stateFile.phase('starting');
 
@@ -109,6 +116,18 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
       store[Symbol.dispose]();
       lock[Symbol.dispose]();
     },
+  };
+}
+
+/** One standing client for each agent worker that is asked: a webhook route may be bound to another profile. */
+function createAgents(context: WorkerContext): (profile: string) => Client {
+  const clients = new Map<string, Client>();
+  return (profile) => {
+    const known = clients.get(profile);
+    if (known) return known;
+    const made = context.peer(profile === DEFAULT_PROFILE ? 'agent' : `agent@${profile}`);
+    clients.set(profile, made);
+    return made;
   };
 }
 

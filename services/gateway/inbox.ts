@@ -31,6 +31,8 @@ export interface NewMessage {
   session_key: string | null;
   /** Where the answer goes; null = nowhere. */
   reply: Reply | null;
+  /** Whose agent answers; null = that of the gateway. */
+  profile: string | null;
   /** When the platform says it was written, epoch milliseconds. */
   sent_at: number;
 }
@@ -74,14 +76,15 @@ export class Inbox {
     return this.#db.prepare('SELECT * FROM inbox WHERE id = ?').get(id) as InboxRow | undefined;
   }
 
-  /** The oldest message whose lane is free. */
-  nextReceived(busyLanes: string[]): InboxRow | undefined {
+  /** The oldest message whose lane is free and whose profile is not held. */
+  nextReceived(busyLanes: string[], heldProfiles: string[] = []): InboxRow | undefined {
     return this.#db
       .prepare(
         `SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'
-         AND lane NOT IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT 1`,
+         AND lane NOT IN (SELECT value FROM json_each(?))
+         AND (profile IS NULL OR profile NOT IN (SELECT value FROM json_each(?))) ORDER BY id LIMIT 1`,
       )
-      .get(JSON.stringify(busyLanes)) as InboxRow | undefined;
+      .get(JSON.stringify(busyLanes), JSON.stringify(heldProfiles)) as InboxRow | undefined;
   }
 
   /** What an earlier incarnation had asked the agent for and not answered yet. */
@@ -129,6 +132,21 @@ export class Inbox {
     );
   }
 
+  /** Profiles that waiting messages are bound to. */
+  boundProfiles(): string[] {
+    return this.#db
+      .prepare("SELECT DISTINCT profile FROM inbox WHERE state = 'received' AND closed_at IS NULL AND profile IS NOT NULL")
+      .pluck()
+      .all() as string[];
+  }
+
+  countReceivedOf(profiles: string[]): number {
+    return this.#count(
+      "SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND profile IN (SELECT value FROM json_each(?))",
+      JSON.stringify(profiles),
+    );
+  }
+
   countReceived(): number {
     return this.#count("SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'");
   }
@@ -164,9 +182,9 @@ export class Inbox {
   #insert({ reply, ...message }: NewMessage, nowMs: number, state: 'received' | 'refused'): number {
     const { lastInsertRowid } = this.#db
       .prepare(
-        `INSERT INTO inbox (platform, chat, thread, chat_type, user, text, message_id, kind, lane, session_key,
+        `INSERT INTO inbox (platform, chat, thread, chat_type, user, text, message_id, kind, lane, session_key, profile,
                             reply_platform, reply_chat, reply_thread, state, sent_at, received_at, closed_at)
-         VALUES (@platform, @chat, @thread, @chat_type, @user, @text, @message_id, @kind, @lane, @session_key,
+         VALUES (@platform, @chat, @thread, @chat_type, @user, @text, @message_id, @kind, @lane, @session_key, @profile,
                  @reply_platform, @reply_chat, @reply_thread, @state, @sent_at, @nowMs, @closedMs)`,
       )
       .run({

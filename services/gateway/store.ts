@@ -24,6 +24,7 @@ const schema: Schema = {
         kind: "TEXT NOT NULL DEFAULT 'message'",
         lane: 'TEXT NOT NULL',
         session_key: 'TEXT',
+        profile: 'TEXT',
         reply_platform: 'TEXT',
         reply_chat: 'TEXT',
         reply_thread: "TEXT NOT NULL DEFAULT ''",

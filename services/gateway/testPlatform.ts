@@ -38,7 +38,7 @@ export async function testPlatform(
   const isCurrent = !platforms.pending().includes(platform);
   if (running?.state === 'connected' && isCurrent) return answer('connected', `connected since ${running.updated_at}`);
 
-  const host: AdapterHost = { platform, log: context.log, receive: () => ({ kind: 'denied' }), readinessChanged() {}, target };
+  const host: AdapterHost = { platform, log: context.log, receive: () => ({ kind: 'denied' }), readinessChanged() {}, target, ...noRoutes };
   const over = new AbortController();
   const stop = AbortSignal.any([signal, context.signal, over.signal]);
   let adapter: Adapter | undefined;
@@ -58,6 +58,9 @@ export async function testPlatform(
     await adapter?.cleanup();
   }
 }
+
+/** A trial takes nothing in. */
+const noRoutes: Pick<AdapterHost, 'subscription' | 'isProfile'> = { subscription: () => undefined, isProfile: () => true };
 
 function heldAddress(isOpen: boolean, answer: (state: PlatformTest['state'], message: string, fix?: string) => PlatformTest): PlatformTest {
   if (isOpen)

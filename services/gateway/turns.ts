@@ -31,7 +31,7 @@ export interface Turns {
 export interface TurnsParts {
   context: WorkerContext;
   store: GatewayStore;
-  agent: Client;
+  agentOf(profile: string): Client;
   /** Something was put into the outbox. */
   onAnswer(): void;
   /** Active lanes or held messages have changed. */
@@ -63,6 +63,22 @@ export function createTurns(parts: TurnsParts): Turns {
     });
   };
 
+  /** Pauses of other profiles that routes are bound to: each holds its own messages alone. */
+  const bound = new Map<string, Disposable>();
+  const heldProfiles = (): string[] => {
+    const held = store.inbox.boundProfiles().filter((name) => isPaused(home, 'gateway', name));
+    for (const name of held) {
+      if (bound.has(name)) continue;
+      const resumed = whenResumed(home, { scope: 'gateway', profile: name }, () => {
+        bound.delete(name);
+        wake();
+        onChange();
+      });
+      bound.set(name, resumed);
+    }
+    return held;
+  };
+
   const run = (row: InboxRow): void => {
     const done = answer(parts, row)
       .then(() => true)
@@ -86,7 +102,7 @@ export function createTurns(parts: TurnsParts): Turns {
     clearTimeout(timer);
     if (!started) return;
     while (!draining && running.size < limits.gateway.turnsMax) {
-      const row = store.inbox.nextReceived([...running.keys()]);
+      const row = store.inbox.nextReceived([...running.keys()], heldProfiles());
       if (!row) return;
       if (isPaused(home, 'gateway', profile)) return hold();
       if (row.id <= heldUpTo) {
@@ -107,12 +123,13 @@ export function createTurns(parts: TurnsParts): Turns {
       wake();
     },
     wake,
-    held: () => (waiting ? store.inbox.countReceived() : 0),
+    held: () => (waiting ? store.inbox.countReceived() : bound.size > 0 ? store.inbox.countReceivedOf([...bound.keys()]) : 0),
     active: () => [...running.keys()],
     async drain(signal) {
       draining = true;
       clearTimeout(timer);
       waiting?.[Symbol.dispose]();
+      for (const resumed of bound.values()) resumed[Symbol.dispose]();
       const over = new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });
@@ -145,7 +162,8 @@ async function answer(parts: TurnsParts, row: InboxRow): Promise<void> {
 }
 
 function ask(parts: TurnsParts, row: InboxRow): Promise<TurnOutcome | undefined> {
-  const { context, store, agent, onAnswer } = parts;
+  const { context, store, agentOf, onAnswer } = parts;
+  const profile = row.profile ?? context.profile;
   const question = {
     session_key: row.session_key,
     text: row.text,
@@ -154,9 +172,9 @@ function ask(parts: TurnsParts, row: InboxRow): Promise<TurnOutcome | undefined>
     platform: row.platform,
     user: row.user,
     title: `${row.platform} ${row.chat}`,
-    profile: context.profile,
+    profile,
   };
-  return askTurn(agent, question, {
+  return askTurn(agentOf(profile), question, {
     leaving: context.signal,
     patienceMs: limits.gateway.deliveryFreshMs,
     onWaiting() {

@@ -10,6 +10,7 @@ import { limits } from '../../base/limits.ts';
 import { abortReason, within } from '../../base/time.ts';
 import type { HttpSettings } from './settings.ts';
 import type { StdioChild } from './stdioChild.ts';
+import { createTlsFetch, tlsFix } from './tls.ts';
 import type { ServerAnswer } from './toolResult.ts';
 
 export interface ServerTool {
@@ -71,8 +72,22 @@ function parseLine(line: string, check: (value: unknown) => { success: boolean; 
 }
 
 /** Errors: MCP_FAILED. */
-export async function openHttpSession({ transport: kind, url, headers }: HttpSettings, options: SessionOptions): Promise<Session> {
-  const init = { requestInit: { headers } };
+export async function openHttpSession({ tls, ...settings }: HttpSettings, options: SessionOptions): Promise<Session> {
+  if (!tls) return openOver(settings, options);
+  const own = createTlsFetch(tls);
+  try {
+    const session = await openOver(settings, options, own.fetch);
+    return { ...session, close: () => session.close().finally(own.close) };
+  } catch (thrown) {
+    own.close();
+    throw thrown;
+  }
+}
+
+type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
+
+async function openOver({ transport: kind, url, headers }: HttpSettings, options: SessionOptions, fetch?: Fetch): Promise<Session> {
+  const init = { requestInit: { headers }, ...(fetch ? { fetch } : {}) };
   if (kind === 'sse') {
     const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
     return openSession(new SSEClientTransport(new URL(url), init), options);
@@ -163,10 +178,11 @@ function failure(thrown: unknown, { McpError, ErrorCode }: Types): AgentError {
   // Refused, or unknown to a server that has forgotten the session: the request had no effect.
   const kind: FailureKind = errno === 'ECONNREFUSED' || errno === 'ENOTFOUND' || status === 404 ? 'unreached' : 'broken';
   const permanent = status !== undefined && status >= 400 && status < 500 && ![404, 408, 425, 429].includes(status);
+  const fix = status === 401 || status === 403 ? 'check the credentials in its headers (values come from .env)' : tlsFix(thrown);
   return new AgentError('MCP_FAILED', errno ? `${message} (${errno})` : message, {
     cause: thrown,
     facts: { kind, ...(status === undefined ? {} : { status }), ...(permanent ? { permanent } : {}) },
-    ...(status === 401 || status === 403 ? { fix: 'check the credentials in its headers (values come from .env)' } : {}),
+    ...(fix === undefined ? {} : { fix }),
   });
 }
 

@@ -4,11 +4,12 @@
  * Arguments are handed on as written: other users of the machine can read them, so no secret is put there.
  */
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { digest } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import type { Config, McpServerConfig } from '../../state/config/schema.ts';
 import { interpolate, type Secrets } from '../../state/env.ts';
+import type { TlsSettings } from './tls.ts';
 
 interface Timing {
   callMs: number;
@@ -29,6 +30,8 @@ export interface HttpSettings extends Timing {
   url: string;
   /** Values may be secret. */
   headers: Record<string, string>;
+  /** Absent = the certificate of an https server is checked as usual. */
+  tls?: TlsSettings;
 }
 
 export type ServerSettings = StdioSettings | HttpSettings;
@@ -55,12 +58,16 @@ function readServer(name: string, entry: McpServerConfig, secrets: Secrets, cwd:
   const enabled = entry.enabled !== false;
   const settings = settingsOf(entry, secrets, cwd);
   const open = settings ? JSON.stringify([valuesOf(settings), settings.transport === 'stdio' ? [] : settings.url]) : '';
+  const problem = settings
+    ? tlsProblem(name, settings)
+    : `mcp_servers.${name} needs "command" (a program to start) or "url" (a server to reach)`;
+  const usable = problem === null;
   return {
     name,
-    settings: enabled ? settings : undefined,
-    key: enabled && settings ? digest(JSON.stringify(settings), 32) : `none:${name}`,
+    settings: enabled && usable ? settings : undefined,
+    key: enabled && usable ? digest(JSON.stringify(settings), 32) : `none:${name}`,
     enabled,
-    problem: settings ? null : `mcp_servers.${name} needs "command" (a program to start) or "url" (a server to reach)`,
+    problem,
     unset: [...new Set([...open.matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g)].map((match) => match[1]!))],
   };
 }
@@ -75,7 +82,8 @@ function settingsOf(entry: McpServerConfig, secrets: Secrets, cwd: string): Serv
   const wantsUrl = entry.transport === 'http' || entry.transport === 'sse' || (entry.transport === undefined && entry.url !== undefined);
   if (wantsUrl && entry.url !== undefined) {
     const transport = entry.transport === 'sse' ? 'sse' : 'http';
-    return { transport, url: interpolate(entry.url, secrets), headers: fill(entry.headers), ...timing };
+    const tls = tlsOf(entry, secrets, cwd);
+    return { transport, url: interpolate(entry.url, secrets), headers: fill(entry.headers), ...(tls ? { tls } : {}), ...timing };
   }
   if (wantsUrl || !entry.command) return undefined;
   return {
@@ -83,11 +91,34 @@ function settingsOf(entry: McpServerConfig, secrets: Secrets, cwd: string): Serv
     command: expandHome(entry.command),
     args: entry.args ?? [],
     env: fill(entry.env),
-    cwd: entry.cwd === undefined ? cwd : expandHome(entry.cwd),
+    cwd: entry.cwd === undefined ? cwd : expandHome(entry.cwd ?? '~'),
     ...timing,
   };
 }
 
-const valuesOf = (settings: ServerSettings): string[] => Object.values(settings.transport === 'stdio' ? settings.env : settings.headers);
+function tlsOf({ client_cert, client_key, ssl_verify = true }: McpServerConfig, secrets: Secrets, cwd: string): TlsSettings | undefined {
+  if (client_cert === undefined && ssl_verify === true) return undefined;
+  const path = (given: string) => resolve(cwd, expandHome(interpolate(given, secrets)));
+  const [cert, ownKey, passphrase] = typeof client_cert === 'string' ? [client_cert] : (client_cert ?? []);
+  const key = ownKey ?? client_key;
+  return {
+    ...(cert === undefined ? {} : { cert: path(cert) }),
+    ...(cert === undefined || key === undefined ? {} : { key: path(key) }),
+    ...(passphrase === undefined ? {} : { passphrase: interpolate(passphrase, secrets) }),
+    verify: typeof ssl_verify === 'string' ? path(ssl_verify) : ssl_verify,
+  };
+}
+
+/** A certificate for a server that is spoken to in the clear would give its owner a wrong peace of mind. */
+function tlsProblem(name: string, settings: ServerSettings): string | null {
+  if (settings.transport === 'stdio' || !settings.tls || settings.url.startsWith('https:')) return null;
+  return `mcp_servers.${name} has client_cert or ssl_verify, which need a url that begins with https:`;
+}
+
+function valuesOf(settings: ServerSettings): string[] {
+  if (settings.transport === 'stdio') return Object.values(settings.env);
+  const { headers, tls } = settings;
+  return [...Object.values(headers), tls?.cert ?? '', tls?.key ?? '', tls?.passphrase ?? ''];
+}
 
 const expandHome = (path: string): string => (path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path);

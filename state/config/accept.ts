@@ -10,6 +10,7 @@ import { dashboardEnv } from '../startedWith.ts';
 import type { KeyPath } from './edit.ts';
 import { parseConfigText, type LoadedConfig } from './load.ts';
 import { refuseLockout } from './lockout.ts';
+import { nameOf } from './mask.ts';
 import type { Config } from './schema.ts';
 
 export interface Accepted {
@@ -37,7 +38,7 @@ function usable(text: string, path: string): Config | undefined {
 
 /** One value that is named like a secret (interface spec, Authentication 10). Errors: `code`, in the words of the surface. */
 export function refuseSecret(path: KeyPath, value: string, code: Extract<ErrorCode, 'USAGE' | 'BAD_REQUEST'>): void {
-  if (SECRET_NAME.test(String(path.at(-1))) && !value.includes('${') && value !== '') throw noPlaceFor(path, code);
+  if (SECRET_NAME.test(nameOf(path)) && !value.includes('${') && value !== '') throw noPlaceFor(path, code);
 }
 
 export function noPlaceFor(path: KeyPath, code: ErrorCode): AgentError {

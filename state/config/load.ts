@@ -9,6 +9,7 @@ import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import type { Home, ProfilePaths } from '../home.ts';
 import { release } from '../release.ts';
+import { migrate } from './migrations.ts';
 import { keepParsed, readParsed } from './parsedConfig.ts';
 import { Config, reservedKeys } from './schema.ts';
 
@@ -50,6 +51,7 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
   const counter = new LineCounter();
   const document = parseYaml(text, path, counter);
   const value = plainOf(document, path);
+  migrate(value);
   const parsed = Config.safeParse(value);
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
   const issue = deepest(parsed.error.issues[0]! as unknown as Issue);

@@ -26,7 +26,7 @@ export function createMasks(values: readonly string[]): Masks {
   const redact = createRedactor();
   redact.learn(values);
   const isSecret = (path: KeyPath, value: unknown): boolean => {
-    const name = String(path.findLast((part) => typeof part === 'string') ?? '');
+    const name = nameOf(path);
     if (typeof value === 'number') return /(?:PASSWORD|PASSWD|SECRET)$/i.test(name);
     if (typeof value !== 'string' || value === '' || value === MARK || /^[^$]*\$\{[^}]+\}[^$]*$/.test(value)) return false;
     const parent = path.at(-2);
@@ -41,9 +41,7 @@ export function createMasks(values: readonly string[]): Masks {
   return {
     hide,
     isOutOfPlace: (path, value): value is string =>
-      typeof value === 'string' &&
-      isSecret(path, value) &&
-      (SECRET_NAME.test(String(path.findLast((part) => typeof part === 'string'))) || redact(value) !== value),
+      typeof value === 'string' && isSecret(path, value) && (SECRET_NAME.test(nameOf(path)) || redact(value) !== value),
     hideText(text) {
       let masked = '';
       let at = 0;
@@ -55,6 +53,13 @@ export function createMasks(values: readonly string[]): Masks {
       return masked + redact(text.slice(at));
     },
   };
+}
+
+/** The name that says what a value is. `client_key` is the path of a file; the third entry of `client_cert` is a password. */
+export function nameOf(path: KeyPath): string {
+  if (path.at(-2) === 'client_cert' && path.at(-1) === 2) return 'password';
+  const name = String(path.findLast((part) => typeof part === 'string') ?? '');
+  return name === 'client_key' ? 'client_key_file' : name;
 }
 
 /** The value with what stood behind its masks. Errors: CONFIG_KEY where a mask stands for nothing. */

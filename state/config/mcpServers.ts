@@ -188,11 +188,14 @@ const isSecret = (name: string, value: string): boolean =>
   !hasPlaceholder(value) &&
   (SECRET_NAME.test(name.replaceAll('-', '_')) || SECRET_HEADER.test(name) || redact(value) !== value);
 
-const placeholdersOf = ({ env = {}, headers = {}, url = '' }: McpServerConfig): string[] => [
+const placeholdersOf = ({ env = {}, headers = {}, url = '', client_cert = '' }: McpServerConfig): string[] => [
   ...new Set(
-    [...[url, ...Object.values(env), ...Object.values(headers)].join(' ').matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(
-      (match) => match[1]!,
-    ),
+    [
+      ...[url, client_cert, ...Object.values(env), ...Object.values(headers)]
+        .flat()
+        .join(' ')
+        .matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g),
+    ].map((match) => match[1]!),
   ),
 ];
 

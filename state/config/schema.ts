@@ -9,6 +9,8 @@ import { limits } from '../../base/limits.ts';
 const Port = z.number().int().min(0).max(65_535);
 const Names = z.array(z.string());
 const PositiveMs = z.number().int().min(1);
+/** An unquoted `~` (contract §12) is YAML's null: the home directory. */
+const Folder = z.string().nullable();
 
 /** Plain http only to this machine: tokens travel there. */
 const SafeUrl = z.url({ protocol: /^https?$/ }).refine(isSafeUrl, 'only https, or http on this machine');
@@ -90,12 +92,17 @@ export const McpServerConfig = z.looseObject({
   command: z.string().optional(),
   args: Names.optional(),
   env: z.record(z.string(), z.string()).optional(),
-  cwd: z.string().optional(),
+  cwd: Folder.optional(),
   url: z.url({ protocol: /^https?$/ }).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   transport: z.enum(['stdio', 'http', 'sse']).optional(),
   /** `oauth`: the server asks for a sign-in in the browser. A token stands in `headers`. */
   auth: z.enum(['none', 'header', 'oauth']).optional(),
+  /** TLS to an HTTP server: a PEM file (with its key, or beside `client_key`), or `[cert, key]`, or `[cert, key, password]`. */
+  client_cert: z.union([z.string().min(1), z.array(z.string().min(1)).min(2).max(3)]).optional(),
+  client_key: z.string().min(1).optional(),
+  /** False = unchecked; a path = the authorities of that PEM file. */
+  ssl_verify: z.union([z.boolean(), z.string().min(1)]).optional(),
   enabled: z.boolean().optional(),
   timeout: z.number().positive().optional(),
   connect_timeout: z.number().positive().optional(),
@@ -118,7 +125,7 @@ export const SidecarConfig = z.looseObject({
   args: Names.optional(),
   /** `${NAME}` in a value is read from `.env`. */
   env: z.record(z.string(), z.coerce.string()).optional(),
-  cwd: z.string().optional(),
+  cwd: Folder.optional(),
   after: Names.optional(),
   ready: z
     .union([

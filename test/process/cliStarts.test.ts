@@ -5,6 +5,7 @@ import t from 'tap';
 import { groupAlive, isSameProcess } from '../../state/processIdentity.ts';
 import { errorOf, finished, spawnCli } from '../harness/cli.ts';
 import { cliService, pidOf } from '../harness/cliService.ts';
+import { freePort } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 
 t.setTimeout(110_000);
@@ -53,7 +54,12 @@ t.test(
       alone.workers.filter(({ state }) => state === 'ready').map(({ slot }) => slot),
       ['agent'],
     );
-    t.match(await service.agent('up', '--port', '0'), { code: 0, stdout: /^Dashboard: / });
+    const port = await freePort();
+    t.match(
+      await service.agent('up', '--port', String(port)),
+      { code: 0, stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/`) },
+      'contract 4: up --port counts, though the supervisor was there before',
+    );
     const full = await service.status();
     t.equal(full.supervisor.pid, alone.supervisor.pid);
     t.equal(pidOf(full, 'agent'), pidOf(alone, 'agent'));

@@ -169,6 +169,7 @@ const message = (over: Partial<NewMessage> = {}): NewMessage => ({
   text: 'hi',
   message_id: 'm1',
   kind: 'message',
+  profile: null,
   lane: 'irc:#a',
   session_key: 'irc:#a',
   reply: { platform: 'irc', chat: '#a', thread: '' },

@@ -11,6 +11,7 @@ import { uuid } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
 import { inheritedListener } from '../../inherited.ts';
 import { checked } from '../../../ipc/link.ts';
+import { ROUTE_NAME } from '../../../state/webhookSubscriptions.ts';
 import { SendError, type Adapter, type AdapterHost, type Connection } from '../adapter.ts';
 import { deliveryIdOf, INSECURE_NO_AUTH, isAuthentic, MinuteRate } from './webhookAuth.ts';
 import { fillTemplate } from './webhookTemplate.ts';
@@ -21,11 +22,13 @@ const RouteSettings = z.looseObject({
   deliver: z.string().default('none'),
   /** `${NAME}` from `.env`; without one WEBHOOK_SECRET counts. */
   secret: z.string().optional(),
+  /** Whose agent answers; default: that of the gateway. */
+  profile: z.string().optional(),
 });
 const Settings = z.looseObject({
   host: z.string().default(limits.gateway.webhookHost),
   port: z.number().int().min(0).max(65_535).default(limits.gateway.webhookPort),
-  routes: z.record(z.string().regex(/^[\w.-]{1,64}$/, 'a route is named with letters, digits, dots and dashes'), RouteSettings).default({}),
+  routes: z.record(z.string().regex(ROUTE_NAME, 'a route is named with letters, digits, dots and dashes'), RouteSettings).default({}),
 });
 type Settings = z.infer<typeof Settings>;
 
@@ -34,6 +37,7 @@ interface Route {
   prompt: string;
   deliver: string;
   secret: string | undefined;
+  profile: string | undefined;
   rate: MinuteRate;
   /** Refused attempts: guessing a secret is bounded as well. */
   refusals: MinuteRate;
@@ -45,6 +49,8 @@ class WebhookAdapter implements Adapter {
   readonly #host: AdapterHost;
   #settings!: Settings;
   #routes = new Map<string, Route>();
+  /** Made by command; kept for their rates, by name. */
+  #subscribed = new Map<string, Pick<Route, 'rate' | 'refusals'>>();
   #server: Server | undefined;
 
   constructor(host: AdapterHost) {
@@ -53,16 +59,8 @@ class WebhookAdapter implements Adapter {
 
   provision({ settings, secrets }: Parameters<Adapter['provision']>[0]): void {
     this.#settings = checked(Settings, settings, 'CONFIG_INVALID', 'platforms.webhook');
-    for (const [name, { prompt, deliver, secret }] of Object.entries(this.#settings.routes)) {
-      this.#routes.set(name, {
-        name,
-        prompt,
-        deliver,
-        secret: secret ?? secrets.get('WEBHOOK_SECRET'),
-        rate: new MinuteRate(limits.gateway.webhookPerMinute),
-        refusals: new MinuteRate(limits.gateway.webhookPerMinute),
-      });
-    }
+    for (const [name, { prompt, deliver, secret, profile }] of Object.entries(this.#settings.routes))
+      this.#routes.set(name, { name, prompt, deliver, secret: secret ?? secrets.get('WEBHOOK_SECRET'), profile, ...newRates() });
   }
 
   validate(): void {
@@ -78,6 +76,9 @@ class WebhookAdapter implements Adapter {
         throw new AgentError('CONFIG_INVALID', `${at} is open to anybody and ${host} is no loopback address`, {
           fix: 'give the route a secret, or listen on 127.0.0.1',
         });
+      }
+      if (route.profile !== undefined && !this.#host.isProfile(route.profile)) {
+        throw new AgentError('CONFIG_INVALID', `${at}.profile: there is no profile "${route.profile}"`, { fix: 'agent profile list' });
       }
       if (!isNowhere(route.deliver) && !this.#host.target(route.deliver)) {
         throw new AgentError('CONFIG_INVALID', `${at}.deliver: nothing answers to "${route.deliver}"`, {
@@ -144,7 +145,7 @@ class WebhookAdapter implements Adapter {
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const name = /^\/webhooks\/([\w.-]+)\/?(?:\?.*)?$/.exec(request.url ?? '')?.[1];
-    const route = name === undefined ? undefined : this.#routes.get(name);
+    const route = name === undefined ? undefined : (this.#routes.get(name) ?? this.#subscription(name));
     if (!route) throw new HttpProblem(404, 'Unknown route', `there is no webhook route here: ${(request.url ?? '').split('?')[0]}`);
     if (request.method !== 'POST')
       throw new HttpProblem(405, 'Method not allowed', 'a webhook is delivered with POST', undefined, { allow: 'POST' });
@@ -160,7 +161,25 @@ class WebhookAdapter implements Adapter {
     if (waitMs > 0) throw tooMany(waitMs);
     const raw = body.toString('utf8');
     const payload = parsePayload(raw, request.headers['content-type'] ?? '');
+    this.#requirePlaces(route);
     this.#store(route, { payload, raw, deliveryId: deliveryIdOf(request.headers) ?? uuid(), nowMs }, response);
+  }
+
+  /** One that was made by command, as its file says now. Its rates live as long as this connection. */
+  #subscription(name: string): Route | undefined {
+    const of = this.#host.subscription(name);
+    if (!of) return undefined;
+    const rates = this.#subscribed.get(name) ?? newRates();
+    this.#subscribed.set(name, rates);
+    const secret = /\$\{\w+\}/.test(of.secret) || of.secret === INSECURE_NO_AUTH ? undefined : of.secret;
+    return { name, prompt: of.prompt, deliver: of.deliver, secret, profile: of.profile, ...rates };
+  }
+
+  /** What config.yaml says is checked at the start; a route made by command may point to what has gone since. */
+  #requirePlaces({ name, deliver, profile }: Route): void {
+    const gone = (what: string) => new HttpProblem(503, 'Not deliverable', `the route ${name} cannot be used: ${what}`, 60);
+    if (profile !== undefined && !this.#host.isProfile(profile)) throw gone(`its profile is gone`);
+    if (!isNowhere(deliver) && !this.#host.target(deliver)) throw gone('nothing answers to where its answers go');
   }
 
   #store(
@@ -179,6 +198,7 @@ class WebhookAdapter implements Adapter {
       reply: isNowhere(route.deliver) ? null : (this.#host.target(route.deliver) ?? null),
       trusted: true,
       fresh: true,
+      ...(route.profile === undefined ? {} : { profile: route.profile }),
       dedupeMs: limits.gateway.webhookIdempotencyMs,
     });
     if (received.kind === 'full') throw new HttpProblem(503, 'Queue full', `too many deliveries of ${route.name} wait for the agent`, 60);
@@ -188,6 +208,11 @@ class WebhookAdapter implements Adapter {
     });
   }
 }
+
+const newRates = (): Pick<Route, 'rate' | 'refusals'> => ({
+  rate: new MinuteRate(limits.gateway.webhookPerMinute),
+  refusals: new MinuteRate(limits.gateway.webhookPerMinute),
+});
 
 const isNowhere = (deliver: string): boolean => deliver === 'none' || deliver === 'local' || deliver === '';
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
