@@ -11,6 +11,16 @@ export const visibleText = (text: string): string => text.toWellFormed().replace
 export const visibleLines = (text: string): string =>
   text.toWellFormed().replaceAll(STEERING, (sign) => (sign === '\n' || sign === '\t' ? sign : spelled(sign)));
 
+/** What may stand in text that is painted already (base/paint.ts): colours. */
+const PAINTED = /\u001b\[[\d;]{0,20}m|\p{Cc}/gu;
+
+/**
+ * The same for text in which styles of ours and words of strangers are mixed: colours and line breaks stay, everything else
+ * that steers a terminal (its title, its clipboard, the cursor) is spelled out. Directions of writing stay: answers have them.
+ */
+export const steadyText = (text: string): string =>
+  text.replaceAll('\r\n', '\n').replaceAll(PAINTED, (sign) => (sign.length > 1 || sign === '\n' || sign === '\t' ? sign : spelled(sign)));
+
 function spelled(sign: string): string {
   const code = sign.codePointAt(0)!;
   return SHORT[sign] ?? (code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`);

@@ -6,12 +6,12 @@ import { fstatSync, statSync, writeSync } from 'node:fs';
 import { AgentError, errnoOf, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { painter } from '../base/paint.ts';
-import { visibleLines } from '../base/visibleText.ts';
+import { steadyText, visibleLines } from '../base/visibleText.ts';
 
-/** Results go to stdout. */
-export const print = (text: string): void => writeAll(1, `${text}\n`);
-/** Everything else goes to stderr. */
-export const note = (text: string): void => writeAll(2, `${text}\n`);
+/** Results go to stdout. On a terminal nothing of them steers it, whoever wrote it: a model, a log, a page. */
+export const print = (text: string): void => writeAll(1, `${out.isTTY ? steadyText(text) : text}\n`);
+/** Everything else goes to stderr, likewise. */
+export const note = (text: string): void => writeAll(2, `${err.isTTY ? steadyText(text) : text}\n`);
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, out.isTTY ? 2 : 0));
 
 /** Text on stdout that moves the cursor itself, or bytes for another program. */

@@ -1,5 +1,6 @@
 /** A question on the screen: options to pick, perhaps a free answer. One at a time; keys reach it before the composer. */
 import type { Paint } from '../../base/paint.ts';
+import { visibleText } from '../../base/visibleText.ts';
 import { cutToCells, hardWrap } from '../width.ts';
 import type { Key } from './keys.ts';
 
@@ -34,7 +35,12 @@ export class Card {
   #picked = new Set<number>();
 
   constructor(content: CardContent) {
-    this.content = content;
+    // What is asked about is seen as it is: no sign of a stranger hides a part of it or turns it round.
+    this.content = {
+      ...content,
+      title: content.title.map(visibleText),
+      options: content.options.map((option) => ({ ...option, label: visibleText(option.label) })),
+    };
   }
 
   /** True when the key was the card's. `written` = what stands in the composer. */
