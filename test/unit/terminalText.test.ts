@@ -73,7 +73,7 @@ t.test('a card shows a command as it is: nothing hides or turns a part of it', a
 });
 
 t.test('results and notes of commands steer no terminal, and are untouched in a pipe', async (t) => {
-  const said = `${STEERING.join('.')}`;
+  const said = STEERING.join('.');
   const code = `const { print, note } = await import(${JSON.stringify(new URL('../../bin/terminal.ts', import.meta.url).href)}); print(${JSON.stringify(said)}); note(${JSON.stringify(said)});`;
   let text = '';
   let ended = false;
