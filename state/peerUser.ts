@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 const LISTENING = '0A';
 
 /** Ports of a connection: of the asking program, and of ours. */
-export interface Ports {
+interface Ports {
   theirs: number;
   ours: number;
 }
