@@ -3,6 +3,10 @@ import { stripVTControlCharacters } from 'node:util';
 
 /** Control characters of both sets, what turns the direction of writing, and line breaks of Unicode. */
 const STEERING = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+const CONTROL = /[\p{Cc}--[\n\t]]/v;
+const CONTROLS = /[\p{Cc}--[\n\t]]/gv;
+// eslint-disable-next-line no-control-regex -- the one sequence that is ours
+const BEYOND_STYLES = /\u001b(?!\[[\d;]{0,20}m)|[\p{Cc}--[\n\t\u001b]]/gv;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /** `\n`, `\x1b`, `\u202e` stand for what they name; everything else is as it was. One line always. */
@@ -23,13 +27,12 @@ export const spokenLines = (text: string): string =>
         .replaceAll(CONTROLS, spelled)
     : text;
 
-/** For the last step before a terminal: our own styles stay, any other control character is spelled out. */
-export const styledLines = (text: string): string => text.replaceAll(BEYOND_STYLES, spelled);
-
-const CONTROL = /[\p{Cc}--[\n\t]]/v;
-const CONTROLS = /[\p{Cc}--[\n\t]]/gv;
-// eslint-disable-next-line no-control-regex -- the one sequence that is ours
-const BEYOND_STYLES = /\u001b(?!\[[\d;]*m)|[\p{Cc}--[\n\t\u001b]]/gv;
+/**
+ * For the last step before a terminal, where styles of ours (base/paint.ts) and words of strangers are mixed: colours and
+ * line breaks stay, everything else that steers a terminal (its title, its clipboard, the cursor) is spelled out.
+ * Directions of writing stay: answers have them.
+ */
+export const steadyText = (text: string): string => text.replaceAll('\r\n', '\n').replaceAll(BEYOND_STYLES, spelled);
 
 function spelled(sign: string): string {
   const code = sign.codePointAt(0)!;

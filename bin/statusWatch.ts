@@ -9,6 +9,7 @@ import { painter } from '../base/paint.ts';
 import type { Home } from '../state/home.ts';
 import { readSnapshot, type Snapshot } from './snapshot.ts';
 import { noteTrend, statusScreen, type Screen, type Trend } from './statusScreen.ts';
+import { steadyText } from '../base/visibleText.ts';
 import { out, writeOut } from './terminal.ts';
 
 /** Memory is read afresh and ages go on: a glance every second is what an eye follows. */
@@ -37,7 +38,7 @@ export async function watchStatus(home: Home): Promise<Snapshot | undefined> {
     const lines = snapshot
       ? statusScreen(snapshot, { screen: sizeOf(), trend, paint, nowMs })
       : [`No supervisor runs on ${home.root}.`, '', paint('dim', 'q or ctrl-C ends')];
-    writeOut(`${HOME}${lines.map((line) => `${line}${CLEAR_LINE}`).join('\r\n')}${CLEAR_BELOW}`);
+    writeOut(`${HOME}${lines.map((line) => `${steadyText(line)}${CLEAR_LINE}`).join('\r\n')}${CLEAR_BELOW}`);
   };
   using life = new DisposableStack();
   life.defer(enterScreen());

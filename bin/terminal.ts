@@ -6,21 +6,18 @@ import { fstatSync, statSync, writeSync } from 'node:fs';
 import { AgentError, errnoOf, errorTable, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { painter } from '../base/paint.ts';
-import { styledLines, visibleLines } from '../base/visibleText.ts';
+import { steadyText, visibleLines } from '../base/visibleText.ts';
 
-/** Results go to stdout. */
-export const print = (text: string): void => writeAll(1, `${forPeople(text, out)}\n`);
-/** Everything else goes to stderr. */
-export const note = (text: string): void => writeAll(2, `${forPeople(text, err)}\n`);
+/** Results go to stdout. On a terminal nothing of them steers it, whoever wrote it: a model, a log, a page. */
+export const print = (text: string): void => writeAll(1, `${out.isTTY ? steadyText(text) : text}\n`);
+/** Everything else goes to stderr, likewise. */
+export const note = (text: string): void => writeAll(2, `${err.isTTY ? steadyText(text) : text}\n`);
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, out.isTTY ? 2 : 0));
 
 /** Text on stdout that moves the cursor itself, or bytes for another program. */
 export const writeOut = (text: string | Uint8Array): void => writeAll(1, text);
 /** Text on stderr that moves the cursor itself. */
 export const draw = (text: string): void => writeAll(2, text);
-
-/** What models, tools and strangers wrote may be quoted in it: on a terminal it shows text and moves nothing. Another program gets it as it is. */
-const forPeople = (text: string, to: { readonly isTTY: boolean }): string => (to.isTTY ? styledLines(text) : text);
 
 /** A terminal behind a descriptor. Asked of the descriptor: node's own streams take 5 ms to make. */
 const terminalAt = (fd: number): { readonly isTTY: boolean } => ({

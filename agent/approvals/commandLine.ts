@@ -14,8 +14,10 @@ import { bodyText, isKnown, plain, printed, textOf, UNKNOWN, wordsOf, type Field
 import { isShell, wrappers } from './wrappers.ts';
 
 export interface CommandContext {
-  /** Where it runs; absolute. */
+  /** Where the session works; absolute. */
   cwd: string;
+  /** Where it runs, when that is elsewhere: no place of the session's for that; absolute. */
+  workdir?: string | undefined;
   /** Home directory of the user it runs as. */
   home: string;
   /** AGENT_HOME: its files and secrets are guarded. */
@@ -25,10 +27,10 @@ export interface CommandContext {
 }
 
 /** Undefined = nothing to ask about. `blocked` when any part is never allowed. */
-export function dangerOfCommand(command: string, { cwd, home, agentHome, pids }: CommandContext): Danger | undefined {
+export function dangerOfCommand(command: string, { cwd, workdir = cwd, home, agentHome, pids }: CommandContext): Danger | undefined {
   const reader = new Reader({ cwd, home, agentHome, pids });
   try {
-    reader.read(command, { home, cwd, vars: new Map(), aliases: new Map() }, 0);
+    reader.read(command, { home, cwd: workdir, vars: new Map(), aliases: new Map() }, 0);
   } catch (thrown) {
     // A text that is too deep for the parser or for us: nobody can say what it does.
     if (!(thrown instanceof RangeError)) throw thrown;

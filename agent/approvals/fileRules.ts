@@ -103,8 +103,8 @@ export const sed: Rule = (call) => [
     : writes(call, call.operands.slice(call.flag('ef', 'expression', 'file') === true ? 0 : 1))),
 ];
 export const tar: Rule = (call) => [
-  call.args.some(({ text }) => /^--(?:checkpoint-action|to-command|use-compress-program|rsh-command|info-script)/.test(text)) ||
-  call.args.some(({ text }) => text === '-I')
+  call.args.some(({ text }) => /^--(?:checkpoint-action|to-command|use-comp|rsh-command|info-script)/.test(text)) ||
+  call.args.some(({ text }) => /^-[IF]/.test(text))
     ? ask('tar is told to run a command', 'tar with a command')
     : undefined,
   ...call.args.flatMap(({ text }, at) => (text === '-C' || text === '--directory' ? writes(call, call.args.slice(at + 1, at + 2)) : [])),

@@ -3,6 +3,10 @@ import type { Call, Finding, Perhaps } from './call.ts';
 import { ask, when, type Rule } from './ruleForms.ts';
 import { UNKNOWN, type Field } from './shellFields.ts';
 
+/** Settings whose value is a command. */
+const RUNS_LATER =
+  /^(?:alias\.|pager\.|core\.(?:pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy)|sequence\.editor|credential\.(?:.*\.)?helper|diff\.(?:external|.*\.(?:command|textconv))|(?:filter|merge|difftool|mergetool)\..*\.(?:clean|smudge|process|driver|cmd)|gpg\.(?:.*\.)?program|protocol\.(?:ext\.)?allow|uploadpack\.packobjectshook)/i;
+
 export const git: Rule = (call) => {
   const { args } = call;
   let at = 0;
@@ -11,7 +15,7 @@ export const git: Rule = (call) => {
     const { text } = args[at]!;
     const takes = /^(?:-c|-C|--git-dir|--work-tree|--namespace|--config-env|--exec-path)$/.test(text);
     const setting = text === '-c' ? (args[at + 1]?.text ?? '') : '';
-    if (/^(?:alias\.|core\.(?:pager|editor|sshcommand|hookspath|fsmonitor|askpass)|credential\.helper|diff\.external)/i.test(setting))
+    if (RUNS_LATER.test(setting) || /^--(?:config-env|exec-path=)/.test(text))
       found.push(ask('git is told to run another command by a setting'));
     at += takes ? 2 : 1;
   }
@@ -37,8 +41,27 @@ class GitCall {
   }
 }
 
+const cloneSetting = (call: GitCall): Finding | undefined =>
+  call.args.some(({ text }) => RUNS_LATER.test(text.replace(/^(?:-c|--config=)/, '')))
+    ? ask('git is told to run another command by a setting')
+    : undefined;
+const runsCommand = (call: GitCall, pattern: RegExp): Finding | undefined =>
+  call.has(pattern) ? ask('git is told to run another command by an option') : undefined;
+const REMOTE = /^(?:ext::|--(?:upload-pack|receive-pack|exec)(?:=|$))/;
+
 const gitRules: Readonly<Record<string, (call: GitCall) => (Finding | undefined)[]>> = {
+  rebase: (call) => [runsCommand(call, /^(?:-x|--exec(?:=|$))/)],
+  bisect: (call) => [runsCommand(call, /^run$/)],
+  submodule: (call) => [runsCommand(call, /^foreach$/)],
+  grep: (call) => [runsCommand(call, /^(?:-O|--open-files-in-pager=)./)],
+  difftool: (call) => [runsCommand(call, /^(?:-x|--extcmd)/)],
+  clone: (call) => [runsCommand(call, REMOTE), runsCommand(call, /^-u/), cloneSetting(call)],
+  fetch: (call) => [runsCommand(call, REMOTE)],
+  pull: (call) => [runsCommand(call, REMOTE)],
+  'ls-remote': (call) => [runsCommand(call, REMOTE)],
+  archive: (call) => [runsCommand(call, REMOTE)],
   push: (call) => [
+    runsCommand(call, REMOTE),
     when(call.flag('f', 'force', 'force-with-lease', 'mirror'), 'git push --force replaces what others see', 'git push --force'),
     when(call.flag('d', 'delete', 'prune'), 'it deletes branches of the remote', 'git push --delete'),
     call.has(/^\+\S/) ? ask('git push of a +ref replaces what others see', 'git push --force') : undefined,
@@ -75,9 +98,5 @@ const gitRules: Readonly<Record<string, (call: GitCall) => (Finding | undefined)
   worktree: (call) => [
     call.has(/^remove$/) ? when(call.flag('f', 'force'), 'it deletes a work tree with its changes', 'git worktree remove') : undefined,
   ],
-  config: (call) => [
-    call.has(/^(?:alias\..+|core\.(?:pager|editor|sshcommand|hookspath|fsmonitor)|credential\.helper)$/i)
-      ? ask('it sets a command that git runs later', 'git config')
-      : undefined,
-  ],
+  config: (call) => [call.has(RUNS_LATER) ? ask('it sets a command that git runs later', 'git config') : undefined],
 };

@@ -99,6 +99,7 @@ export function secretAt(path: string, { agentHome }: Places): string | undefine
     `${agentHome}/auth.json`,
     `${agentHome}/run/token`,
     `${agentHome}/run/dashboard-token`,
+    `${agentHome}/run/dashboard-signin.json`,
     `${agentHome}/mcp-tokens`,
   ];
   if (/[*?[]/.test(path) && matches(path, names)) return 'a secret of the service';
@@ -106,7 +107,7 @@ export function secretAt(path: string, { agentHome }: Places): string | undefine
   const rest = path.slice(agentHome.length + 1);
   const isSecret =
     SECRET_NAMES.has(basename(path)) ||
-    /^run\/(?:dashboard-)?token$/.test(rest) ||
+    /^run\/(?:(?:dashboard-)?token|dashboard-signin\.json)(?:@|$)/.test(rest) ||
     rest.split('/').includes('mcp-tokens') ||
     /^backups(\/|$)/.test(rest);
   return isSecret ? 'a secret of the service' : undefined;

@@ -114,7 +114,10 @@ const DESTRUCTIVE_SQL =
   /\b(?:drop\s+(?:database|schema|table|user|role|collection|index|view)|truncate\s+(?:table\s+)?["`\w]|delete\s+from\s+["`\w.]+\s*(?:;|$|["'])|alter\s+table\s+\S+\s+drop|flushall|flushdb|dropDatabase\s*\(|\.drop\s*\(|\.deleteMany\s*\(\s*\{\s*\})/i;
 const database: Rule = (call) => {
   const text = `${call.text}\n${call.input.kind === 'text' ? call.input.text : ''}`;
-  return [DESTRUCTIVE_SQL.test(text) ? ask('it deletes data of a database', `${call.name} drop`) : undefined];
+  return [
+    /(?:^|\s|["'])(?:\.(?:shell|system)\b|\\!)/.test(text) ? ask(`${call.name} is told to run a command`, `${call.name} shell`) : undefined,
+    DESTRUCTIVE_SQL.test(text) ? ask('it deletes data of a database', `${call.name} drop`) : undefined,
+  ];
 };
 
 const CODE =
@@ -139,11 +142,26 @@ const interpreter: Rule = (call) => {
     found.push(ask(`${call.name} runs what ${call.input.from} gives it`, `${call.input.from} | ${call.name}`));
   const code = at >= 0 ? call.args[at + 1]?.text : stdin && call.input.kind === 'text' ? call.input.text : undefined;
   if (code === undefined) return found;
+  if (namesSecret(code, call)) return [...found, never('it reads a secret of this service')];
   if (code.includes(UNKNOWN)) return [...found, ask(`the code that ${call.name} runs is known only then`)];
   if (CODE.test(code))
     found.push(ask(`the code that ${call.name} runs reaches beyond itself (files, commands or variables)`, `${call.name} inline code`));
   return found;
 };
+
+/** Code in which the path of a secret stands as it is. */
+const namesSecret = (code: string, { places: { agentHome } }: Call): boolean =>
+  agentHome !== undefined &&
+  new RegExp(`${RegExp.escape(agentHome)}/(?:[\\w./-]*/)?(?:\\.env|auth\\.json|token|dashboard-token|dashboard-signin\\.json)\\b`).test(
+    code,
+  );
+
+/** Editors run what stands behind `!`. */
+const editor: Rule = (call) =>
+  call.args.some(({ text }) => /^(?:-c|--cmd|\+)/.test(text)) &&
+  call.args.some(({ text }) => /!|\bsystem\s*\(|\bshell-command\b/.test(text))
+    ? [ask(`${call.name} is told to run a command`, `${call.name} -c`)]
+    : [];
 
 const environment: Rule = (call) => {
   if (call.name === 'printenv') {
@@ -273,6 +291,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   ...many('nc ncat netcat socat', network),
   ...many('python python2 python3 node nodejs perl ruby php deno bun lua', interpreter),
   ...many('gawk mawk nawk', awk),
+  ...many('vi vim nvim ex view', editor),
   ...many('tee touch mkdir rmdir mkfifo mknod', writesOperands),
   ...many('cp install ln scp', both(copy, readsTree)),
   ...many('curl wget', download),

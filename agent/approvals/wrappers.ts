@@ -40,9 +40,19 @@ function shellScript(args: readonly Field[]): Inner[] {
     const joined = args.find(({ text }) => text.startsWith('--command='));
     return joined ? [{ script: { ...joined, text: joined.text.slice('--command='.length) } }] : [];
   }
-  const script = args.slice(at + 1).find(({ text }) => !/^-/.test(text));
+  // Options may follow, each `o` and `O` with a word of its own; the first word after them is the text.
+  let next = at + 1 + wordsTaken(args[at]!.text);
+  while (/^[-+]./.test(args[next]?.text ?? '')) {
+    const { text } = args[next]!;
+    next += 1 + wordsTaken(text);
+    if (text === '--') break;
+  }
+  const script = args[next];
   return script ? [{ script }] : [];
 }
+
+/** Of a cluster of a shell's options: `-euo` takes the name of one. */
+const wordsTaken = (text: string): number => (text.startsWith('--') ? 0 : Array.from(text).filter((letter) => /[oO]/.test(letter)).length);
 
 const asScript = (words: readonly Field[]): Inner[] =>
   words.length ? [{ script: { text: words.map(({ text }) => text).join(' '), glob: words.some(({ glob }) => glob) } }] : [];
@@ -92,9 +102,25 @@ function xargs(args: readonly Field[]): Inner[] {
 
 function ssh(args: readonly Field[]): Inner[] {
   const at = afterOptions(args, { short: 'BbcDEeFIiJLlmOopQRSWw' });
-  const proxy = args.flatMap(({ text }) => /^(?:-o)?ProxyCommand=(.*)$/i.exec(text)?.[1] ?? []);
-  return [...proxy.flatMap((text) => asScript([{ text, glob: false }])), ...asScript(args.slice(at + 1))];
+  return [...sshOptions(args), ...asScript(args.slice(at + 1))];
 }
+
+/** Commands among the settings of ssh and its like, with `=` or a space. */
+function sshOptions(args: readonly Field[]): Inner[] {
+  const commands = args.flatMap(({ text }) => /^(?:-\w*o)?\s*(?:Proxy|Local|KnownHosts)Command(?:\s*=\s*|\s+)(.*)$/i.exec(text)?.[1] ?? []);
+  return commands.flatMap((text) => asScript([{ text, glob: false }]));
+}
+
+/** Values of an option that is a command: `-e cmd`, `-ecmd`, `--rsh cmd`, `--rsh=cmd`. */
+const valuesOf =
+  (short: string, ...long: string[]): Unwrap =>
+  (args) =>
+    args.flatMap(({ text }, at) => {
+      const joined = long.map((name) => `--${name}=`).find((start) => text.startsWith(start));
+      if (joined) return asScript([{ text: text.slice(joined.length), glob: false }]);
+      if (long.some((name) => text === `--${name}`) || (short && text === `-${short}`)) return asScript(args.slice(at + 1, at + 2));
+      return short && text.startsWith(`-${short}`) && !text.startsWith('--') ? asScript([{ text: text.slice(2), glob: false }]) : [];
+    });
 
 /** Its own option for a text, else the words after the options and `skip` operands. */
 const withOperands =
@@ -171,7 +197,22 @@ export const wrappers: Readonly<Record<string, Unwrap>> = {
   coproc: (args) => rest(args),
   start: (args) => rest(args),
   entr: (args) => rest(args),
-  dbus_run_session: (args) => rest(args),
+  'dbus-run-session': (args) => rest(args),
+  fakeroot: (args) => rest(args, { short: 'lsibd' }),
+  setarch: withOperands(1),
+  linux32: (args) => rest(args),
+  linux64: (args) => rest(args),
+  unbuffer: (args) => rest(args),
+  rlwrap: (args) => rest(args),
+  setpriv: (args) => rest(args),
+  prlimit: (args) => rest(args, { short: 'po' }),
+  sg: (args) => shellScript(args),
+  scp: (args) => [...sshOptions(args), ...valuesOf('S')(args)],
+  sftp: (args) => [...sshOptions(args), ...valuesOf('S')(args)],
+  rsync: valuesOf('e', 'rsh', 'rsync-path'),
+  split: valuesOf('', 'filter'),
+  sort: valuesOf('', 'compress-program'),
+  man: valuesOf('P', 'pager'),
   'xvfb-run': (args) => rest(args, { short: 'efnspw' }),
   make: (args) => args.flatMap(({ text }) => (/^SHELL=/.test(text) ? [{ unknown: 'it sets the shell that make uses' }] : [])),
 };

@@ -46,11 +46,13 @@ export function patchTool(host: FileHost): Tool {
 
 function dangerOf({ mode, path, patch }: Args, host: FileHost): Danger | undefined {
   if (mode !== 'patch' && !(mode === undefined && patch)) return path === undefined ? undefined : pathDanger('change', [path], host);
-  // Names alone are wanted, and this may not wait for the parser.
-  const names = [...(patch ?? '').matchAll(/^(?:---|\+\+\+) ([^\t\r\n]+)/gm)]
-    .map(([, name]) => stripped(name!))
-    .filter((name) => name !== null);
-  return pathDanger('change', [...new Set(names)], host);
+  return pathDanger('change', namesIn(patch ?? ''), host);
+}
+
+/** Files that a diff names, as its owner is asked about them; this may not wait for the parser. */
+function namesIn(patch: string): string[] {
+  const names = [...patch.matchAll(/^(?:---|\+\+\+)[^\S\n]+([^\t\r\n]+)/gm)].map(([, name]) => stripped(name!));
+  return [...new Set(names.filter((name) => name !== null))];
 }
 
 function replaced({ path, old_string, new_string, replace_all = false }: Args, host: FileHost): Change {
@@ -97,12 +99,16 @@ async function patched({ patch }: Args, host: FileHost): Promise<Change[]> {
     throw new AgentError('BAD_REQUEST', 'the patch changes nothing', { fix: 'begin each file with --- and +++ lines' });
   if (files.length > limits.tools.patchFilesMax)
     throw new AgentError('BAD_REQUEST', `${files.length} files; ${limits.tools.patchFilesMax} at most`);
+  const judged = new Set(namesIn(patch));
   const seen = new Set<string>();
   return files.map((file): Change => {
     const from = stripped(file.oldFileName ?? '');
     const to = stripped(file.newFileName ?? '');
     const name = to ?? from;
     if (name === null) throw new AgentError('BAD_REQUEST', 'a part of the patch names no file');
+    // The parser reads quotes and escapes in names: what it makes of them is no file that anybody was asked about.
+    if (!judged.has(name))
+      throw new AgentError('BAD_REQUEST', `the patch names ${name} in quotes or escapes`, { fix: 'write names of files as they are' });
     if (from !== null && to !== null && from !== to) throw new AgentError('BAD_REQUEST', `${from} → ${to}: files are not renamed here`);
     const before = from === null ? openForChange(name, host) : existing(name, host);
     if (from === null && before.text !== null) throw new AgentError('BAD_REQUEST', `${before.path} exists already`);

@@ -1,6 +1,6 @@
 /** A question on the screen: options to pick, perhaps a free answer. One at a time; keys reach it before the composer. */
 import type { Paint } from '../../base/paint.ts';
-import { visibleLines, visibleText } from '../../base/visibleText.ts';
+import { visibleText } from '../../base/visibleText.ts';
 import { cutToCells, hardWrap } from '../width.ts';
 import type { Key } from './keys.ts';
 
@@ -35,7 +35,12 @@ export class Card {
   #picked = new Set<number>();
 
   constructor(content: CardContent) {
-    this.content = content;
+    // What is asked about is seen as it is: no sign of a stranger hides a part of it or turns it round.
+    this.content = {
+      ...content,
+      title: content.title.map(visibleText),
+      options: content.options.map((option) => ({ ...option, label: visibleText(option.label) })),
+    };
   }
 
   /** True when the key was the card's. `written` = what stands in the composer. */
@@ -96,17 +101,14 @@ export class Card {
     const { title, options, free, multi, tone } = this.content;
     const bar = `${paint(tone, '│')} `;
     const room = columns - 2;
-    const wrapped = title.flatMap((line, i) => hardWrap(visibleText(line), room).map((row) => (i === 0 ? paint('bold', row) : row)));
+    const wrapped = title.flatMap((line, i) => hardWrap(line, room).map((row) => (i === 0 ? paint('bold', row) : row)));
     const shown =
       wrapped.length > TITLE_ROWS ? [...wrapped.slice(0, TITLE_ROWS), paint('dim', `… ${wrapped.length - TITLE_ROWS} more rows`)] : wrapped;
     const from = Math.max(0, Math.min(this.#selected - OPTIONS_SHOWN + 1, options.length - OPTIONS_SHOWN));
     const list = options.slice(from, from + OPTIONS_SHOWN).map(({ label, letter }, i) => {
       const index = from + i;
       const mark = multi ? (this.#picked.has(index) ? '[x] ' : '[ ] ') : '';
-      const line = cutToCells(
-        `${index === this.#selected ? '❯' : ' '} ${index + 1}. ${mark}${visibleText(label)}${letter ? ` (${letter})` : ''}`,
-        room,
-      );
+      const line = cutToCells(`${index === this.#selected ? '❯' : ' '} ${index + 1}. ${mark}${label}${letter ? ` (${letter})` : ''}`, room);
       return index === this.#selected ? paint('cyan', line) : line;
     });
     const more = options.length > OPTIONS_SHOWN ? [paint('dim', `${options.length} in all`)] : [];
@@ -119,11 +121,10 @@ export class Card {
   /** For a terminal that cannot draw: everything once, as lines. */
   plain(): string {
     const { title, options, free } = this.content;
-    const lines = [
+    return [
       ...title,
       ...options.map(({ label, letter }, i) => `  ${i + 1}. ${label}${letter ? ` (${letter})` : ''}`),
       ...(free ? [`  ${free}`] : []),
-    ];
-    return visibleLines(lines.join('\n'));
+    ].join('\n');
   }
 }

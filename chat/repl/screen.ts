@@ -5,7 +5,7 @@
  */
 import { hasColour, painter, type Paint } from '../../base/paint.ts';
 import { formatDuration } from '../../base/time.ts';
-import { styledLines } from '../../base/visibleText.ts';
+import { steadyText, visibleText } from '../../base/visibleText.ts';
 import { cutToCells } from '../width.ts';
 import { Flow } from './flow.ts';
 
@@ -72,11 +72,12 @@ export class Screen implements Disposable {
     return hasColour(this.#out);
   }
 
-  /** Text that goes on where the last one ended. */
-  write(text: string): void {
-    if (text === '') return;
+  /** Text that goes on where the last one ended. On a terminal only its colours steer: the rest of it models and tools wrote. */
+  write(said: string): void {
+    if (said === '') return;
+    const text = this.#out.isTTY ? steadyText(said) : said;
     if (!this.isLive) {
-      this.#out.write(styledLines(text));
+      this.#out.write(text);
       this.#plainLineStart = text.endsWith('\n');
       return;
     }
@@ -175,12 +176,12 @@ export class Screen implements Disposable {
     const { rows, cursor } = this.#live();
     const text = this.#done
       .splice(0)
-      .map((row) => `${styledLines(row)}\n`)
+      .map((row) => `${row}\n`)
       .join('');
     const back = rows.length - 1 - cursor.row;
     const place = `${back > 0 ? `\u001b[${back}A` : ''}\r${cursor.column > 0 ? `\u001b[${cursor.column}C` : ''}`;
     // Drawn as one: terminals that know the mode show nothing half.
-    this.#out.write(`\u001b[?2026h${this.#erase()}${text}${rows.map(styledLines).join('\n')}${place}\u001b[?2026l`);
+    this.#out.write(`\u001b[?2026h${this.#erase()}${text}${rows.join('\n')}${place}\u001b[?2026l`);
     this.#cursorRow = cursor.row;
     this.#drawnRows = rows.length;
   }
@@ -207,7 +208,7 @@ export class Screen implements Disposable {
       const rows = own.length ? own : [''];
       return { rows, cursor: { row: rows.length - 1, column: 0 } };
     }
-    const rows = [...own, ...footer.rows];
+    const rows = [...own, ...footer.rows.map(steadyText)];
     const cursor = { row: own.length + footer.cursor.row, column: footer.cursor.column };
     const over = rows.length - (this.rows - 1);
     if (over <= 0) return { rows, cursor };
@@ -218,7 +219,7 @@ export class Screen implements Disposable {
   #statusRow(columns: number): string {
     const { text, sinceMs } = this.#status!;
     const gone = formatDuration(performance.now() - sinceMs);
-    const shown = cutToCells(text.replaceAll(/\s+/g, ' '), Math.max(10, columns - gone.length - 4));
+    const shown = cutToCells(visibleText(text.replaceAll(/\s+/g, ' ')), Math.max(10, columns - gone.length - 4));
     return `${this.paint('cyan', FRAMES[this.#frame++ % FRAMES.length]!)} ${shown} ${this.paint('dim', gone)}`;
   }
 }

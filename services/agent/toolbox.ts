@@ -2,9 +2,9 @@
  * The tools of a turn: the engine's own, given this worker's directory, environment and peers, and those
  * of MCP servers. Which of them the session may use is agent/tools/policy.ts; in which order, the pin.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, dirname, join, resolve, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { dangerOfCommand } from '../../agent/approvals/commandLine.ts';
 import { createArgumentCheck } from '../../agent/tools/argumentCheck.ts';
 import { BackgroundProcesses, type BackgroundWatch } from '../../agent/tools/background.ts';
@@ -13,6 +13,7 @@ import { cronjobTool } from '../../agent/tools/cronjob.ts';
 import { delegateTaskTool } from '../../agent/tools/delegateTask.ts';
 import { executeCodeTool, findInterpreters } from '../../agent/tools/executeCode.ts';
 import type { FileHost } from '../../agent/tools/fileAccess.ts';
+import { absolutePath } from '../../agent/tools/filePath.ts';
 import { foreignTool, isForeignTool } from '../../agent/tools/foreign.ts';
 import { memoryTool, type StageEdit } from '../../agent/tools/memory.ts';
 import { patchTool } from '../../agent/tools/patch.ts';
@@ -119,7 +120,8 @@ export function createToolbox(
   const isSecret = secretFiles(context.home);
   const isStore = ownStores(context.home);
   // The supervisor and this worker; other workers have names that the rules know.
-  const guarded = { home: homedir(), agentHome: context.home.root, pids: [process.pid, process.ppid] };
+  const guarded = { home: homedir(), pids: [process.pid, process.ppid] };
+  const homes = spellings(context.home.root);
   const stageEdit = (session: SessionRecord): StageEdit | undefined =>
     context.config().config.memory?.write_approval
       ? (edit) => void staged.stage({ kind: 'memory', edit, sessionId: session.id })
@@ -143,8 +145,9 @@ export function createToolbox(
     const web = createWeb({ settings: config.web, secret: (name) => context.secrets().get(name) });
     const origin = originOf(session);
     const originOnly = messagesOriginOnly({ surface, platform: platform ?? undefined, platformToolsets: config.platform_toolsets });
-    const dangerOf = (command: string, workdir = '.'): Danger | undefined =>
-      dangerOfCommand(command, { ...guarded, cwd: resolve(cwd, workdir) });
+    // As the tool itself reads it: `~` is the home.
+    const dangerOf = (command: string, workdir = cwd): Danger | undefined =>
+      gravest(homes.map((agentHome) => dangerOfCommand(command, { ...guarded, agentHome, cwd, workdir: absolutePath(workdir, cwd) })));
     return [
       terminalTool({ cwd, host, timeoutSeconds, background: { processes, sessionId }, dangerOf }),
       processTool({ processes, sessionId, dangerOf }),
@@ -252,23 +255,44 @@ export function originOf({ session_key }: Pick<SessionRecord, 'session_key'>): s
 const inside = (dir: string, path: string): boolean => path === dir || path.startsWith(dir + sep);
 
 /** Files below the home that hold secrets, of every profile. */
-function secretFiles(home: Home): (realPath: string) => boolean {
+export function secretFiles(home: Home): (realPath: string) => boolean {
+  const roots = spellings(home.root);
+  const runs = spellings(home.run.dir);
   return (path) =>
-    (inside(home.root, path) && (['.env', 'auth.json'].includes(basename(path)) || path.split(sep).includes('mcp-tokens'))) ||
-    path === home.run.token ||
-    path === home.run.dashboardToken ||
-    inside(join(home.root, 'backups'), path);
+    runs.some((run) => inside(run, path) && SECRET_OF_RUN.test(basename(path))) ||
+    roots.some(
+      (root) =>
+        inside(root, path) &&
+        (['.env', 'auth.json'].includes(basename(path)) ||
+          path.split(sep).includes('mcp-tokens') ||
+          (inside(join(root, 'run'), path) && SECRET_OF_RUN.test(basename(path))) ||
+          inside(join(root, 'backups'), path)),
+    );
 }
+
+/** Token of the home, of the dashboard, and the secret of its cookies; one dashboard may serve one profile alone. */
+const SECRET_OF_RUN = /^(?:token|dashboard-token|dashboard-signin\.json)(?:@.*)?$/;
+
+/** A folder as it is named and as it really is: a home may be reached through a link. */
+function spellings(dir: string): string[] {
+  try {
+    return [...new Set([dir, realpathSync(dir)])];
+  } catch {
+    return [dir];
+  }
+}
+
+const gravest = (all: readonly (Danger | undefined)[]): Danger | undefined => all.find((one) => one?.blocked) ?? all.find((one) => one);
 
 const STORE = /\.(?:db|sqlite3)(?:-wal|-shm|-journal)?$|\.lock$|^gateway_state\.json$|^ESTOP$/;
 
 /** Files that one worker alone writes: databases, locks, sockets, the state of slots, logs. */
-function ownStores(home: Home): (realPath: string) => boolean {
-  const folders = [home.run.dir, join(home.root, 'run'), home.crash, home.logs];
+export function ownStores(home: Home): (realPath: string) => boolean {
+  const roots = spellings(home.root);
+  const folders = [...spellings(home.run.dir), ...roots.flatMap((root) => ['run', 'crash', 'logs'].map((name) => join(root, name)))];
   return (path) =>
     folders.some((dir) => inside(dir, path)) ||
-    (inside(home.root, path) && STORE.test(basename(path))) ||
-    (inside(home.root, path) && basename(dirname(path)) === 'logs');
+    roots.some((root) => inside(root, path) && (STORE.test(basename(path)) || basename(dirname(path)) === 'logs'));
 }
 
 /** Where no turn runs nobody is asked. */

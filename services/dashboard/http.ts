@@ -9,6 +9,7 @@ import { errorFields, type Logger } from '../../base/log.ts';
 import type { Client } from '../../ipc/client.ts';
 import type { Access } from '../../ipc/httpRoute.ts';
 import type { ProfilePaths } from '../../state/home.ts';
+import { isOtherUser } from '../../state/peerUser.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { Actions } from './actions.ts';
 import type { Binding } from './binding.ts';
@@ -149,15 +150,19 @@ function servePage(dashboard: Dashboard, request: FastifyRequest, reply: Fastify
 
 /**
  * On loopback the page is served with the token in it (interface spec, Authentication 1): whoever reads it is a
- * process of this machine or the user's own browser, because the guard has refused foreign names and no other
- * site can read the answer (no CORS, same-origin resource policy). A proxy in front breaks that reasoning, so
- * what was forwarded, and any wider bind, must bring the token: the login address does.
+ * process of this user or his own browser, because the guard has refused foreign names and no other
+ * site can read the answer (no CORS, same-origin resource policy). A proxy in front breaks that reasoning, and so does
+ * another user of this machine: they, and any wider bind, must bring the token. The login address does.
  */
 function tokenFor({ token, binding }: Dashboard, request: FastifyRequest): string | null {
   const forwarded = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'].some((name) => name in request.headers);
   // A proxy that adds none of these speaks HTTP/1.0 to us unless it was told otherwise; no browser does.
-  if (binding.loopback && !forwarded && request.raw.httpVersion !== '1.0') return token.value;
+  if (binding.loopback && !forwarded && request.raw.httpVersion !== '1.0' && !isStranger(request)) return token.value;
   return token.matches(tokenOf(request.raw, new URLSearchParams(request.url.split('?', 2)[1]))) ? token.value : null;
+}
+
+function isStranger({ socket }: FastifyRequest): boolean {
+  return isOtherUser({ theirs: socket.remotePort ?? 0, ours: socket.localPort ?? 0 });
 }
 
 /** Refusals are worth a line, defects a stack; neither gets the query, which may hold the token. */

@@ -2,6 +2,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import t from 'tap';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { testHome } from '../harness/home.ts';
@@ -11,6 +13,7 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
+const run = promisify(execFile);
 
 const tokenIn = (html: string): string | null =>
   JSON.parse(/__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*"|null)/.exec(html)![1]!) as string | null;
@@ -59,6 +62,20 @@ t.test('what came through a proxy gets the page without the token, unless it bri
   const headers = { 'X-Forwarded-For': '203.0.113.7' };
   t.equal(tokenIn((await dashboard.ask('/', { token: false, headers })).text), null);
   t.equal(tokenIn((await dashboard.ask(`/?token=${dashboard.token}`, { token: false, headers })).text), dashboard.token);
+});
+
+t.test('another user of this machine gets the page without the token', async (t) => {
+  using home = testHome();
+  await using dashboard = await startDashboard(home);
+  const asked = `exec 3<>/dev/tcp/127.0.0.1/${dashboard.port}; printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3`;
+  const own = process.getuid!();
+  // Root alone can become somebody else.
+  const users = [{ uid: own, want: true }, ...(own === 0 ? [{ uid: 65_534, want: false }] : [])];
+  for (const { uid, want } of users) {
+    const { stdout } = await run('bash', ['-c', asked], { uid, cwd: '/' });
+    t.match(stdout, '__AGENT_SESSION_TOKEN__=');
+    t.equal(stdout.includes(dashboard.token), want, `user ${uid}`);
+  }
 });
 
 t.test('built files are served compressed, for ever, and only they', async (t) => {

@@ -76,6 +76,11 @@ t.test('a delivery is answered by what is wrong with it, and only a right one be
     { name: 'too large', given: post(port, '/webhooks/build', large), want: 413 },
     { name: 'not JSON', given: post(port, '/webhooks/build', '{"a":'), want: 400 },
     { name: 'the secret of another route', given: post(port, '/webhooks/quiet', body), want: 401 },
+    ...[{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }].map((headers) => ({
+      name: `open on purpose, from a web page with ${JSON.stringify(headers)}`,
+      given: post(port, '/webhooks/open', body, { 'content-type': 'text/plain', ...headers }),
+      want: 403,
+    })),
     {
       name: 'open on purpose',
       given: fetch(`http://127.0.0.1:${port}/webhooks/open`, {

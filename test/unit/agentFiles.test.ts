@@ -182,6 +182,26 @@ t.test('changes outside the working directory, and files that run or open someth
   t.end();
 });
 
+t.test('however a patch names a file, nothing is changed that nobody was asked about', async (t) => {
+  const inner = { ...host, cwd: join(dir, 'inner') };
+  mkdirSync(inner.cwd);
+  const target = join(home, 'SOUL.md');
+  const hunk = '@@ -0,0 +1 @@\n+mine\n';
+  const spelled = [
+    `--- /dev/null\n+++ "${target}"\n${hunk}`,
+    `--- /dev/null\n+++\t${target}\n${hunk}`,
+    `--- /dev/null\n+++ \t ${target}\n${hunk}`,
+    `--- /dev/null\n+++ "\\${Buffer.from('/')[0]!.toString(8).padStart(3, '0')}${target.slice(1)}"\n${hunk}`,
+    `diff --git a/../service/SOUL.md b/../service/SOUL.md\nnew file mode 100644\n${hunk}`,
+  ];
+  for (const text of spelled) {
+    const tool = patchTool(inner);
+    const asked = tool.danger?.({ mode: 'patch', patch: text });
+    if (!asked?.command.includes(target)) await t.rejects(tool.run({ mode: 'patch', patch: text }, run), { code: 'BAD_REQUEST' }, text);
+    if (!asked) t.notOk(existsSync(target), text);
+  }
+});
+
 // --- searching ---
 
 const tree = join(dir, 'tree');

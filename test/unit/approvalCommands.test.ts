@@ -10,6 +10,17 @@ const verdict = (command: string): string => {
 
 /** Commands that nothing is said about. */
 const passes = [
+  "bash -co pipefail 'echo hello'",
+  "bash -euo pipefail -c 'echo hello' name",
+  'rsync -av -e ssh src host:dst',
+  'rsync -rltv src/ dst/',
+  'sort -k2 file',
+  'man -k word',
+  'git clone -c core.autocrlf=false https://example.org/x.git',
+  'git grep -n needle',
+  'vim -c "set nu" file',
+  'tar -xzf x.tgz',
+
   'ls -la',
   'echo "rm -rf /"',
   "grep 'mkfs' file",
@@ -112,6 +123,28 @@ const passes = [
 
 /** Commands that are asked about. */
 const asks = [
+  // Other ways to say which command is to be run.
+  'git -c pager.log=x log',
+  'git -c sequence.editor=x rebase -i',
+  'git -c filter.x.clean=x add .',
+  'git -c gpg.program=x commit',
+  'git --config-env=core.pager=X log',
+  'git --exec-path=/tmp/x status',
+  'git rebase -x x main',
+  'git rebase --exec=x main',
+  'git bisect run x',
+  'git submodule foreach x',
+  "git clone 'ext::sh -c x'",
+  'git clone -c core.fsmonitor=x y',
+  'git fetch --upload-pack=x origin',
+  'git grep -Ox y',
+  'git difftool -x y',
+  "vim -es -c ':!x' -c q",
+  "sqlite3 a.db '.shell x'",
+  "psql -c '\\! x'",
+  'tar -xf x -F y',
+  'tar -cf x --use-compress=y a',
+
   'rm -r x',
   'rm -rf build',
   'rm -fR build',
@@ -304,6 +337,27 @@ const asks = [
 
 /** Commands that no mode lets through. */
 const never = [
+  // Options of a shell may stand behind `-c`, with words of their own.
+  "bash -co pipefail 'rm -rf ~'",
+  "bash -c -o pipefail 'rm -rf ~'",
+  "bash -c +x 'rm -rf ~'",
+  "bash -ceuo pipefail -- 'rm -rf ~'",
+  "ssh -o 'ProxyCommand rm -rf ~' host",
+  "ssh -o 'LocalCommand=rm -rf ~' -o PermitLocalCommand=yes host",
+  "scp -o ProxyCommand='rm -rf ~' a b:c",
+  'rsync -e \'sh -c "rm -rf ~"\' a b:c',
+  "rsync --rsh='rm -rf ~' a b:c",
+  "split --filter='rm -rf ~' x",
+  "sort --compress-program='rm -rf ~' x",
+  "man -P 'rm -rf ~' ls",
+  'fakeroot rm -rf ~',
+  'setarch x86_64 rm -rf ~',
+  'dbus-run-session -- rm -rf ~',
+  "sg users -c 'rm -rf ~'",
+  'cat ~/.agent/run/dashboard-signin.json',
+  `python3 -c "print(open('/home/ada/.agent/.env').read())"`,
+  `node -p "require('fs').readFileSync('/home/ada/.agent/profiles/work/.env', 'utf8')"`,
+
   'rm -rf /',
   'rm -rf /*',
   'rm -rf //',
@@ -400,6 +454,13 @@ for (const [want, commands] of [
     },
   );
 }
+
+t.test('where a command runs is no place of the session for that', async (t) => {
+  const at = (command: string, workdir: string) => dangerOfCommand(command, { ...context, workdir });
+  t.match(at('echo x > passwd', '/etc'), { reasons: [/writes to \/etc/] });
+  t.match(at('cat .env', '/home/ada/.agent'), { blocked: true });
+  t.equal(at('echo x > notes.txt', '/home/ada/work/src'), undefined);
+});
 
 t.test('what session and always allow is the shape of a command, not the whole line', async (t) => {
   const shapes: [string, string | undefined][] = [

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t from 'tap';
 import { isAgentError } from '../../base/errors.ts';
-import { spokenLines, styledLines, visibleLines, visibleText } from '../../base/visibleText.ts';
+import { spokenLines, steadyText, visibleLines, visibleText } from '../../base/visibleText.ts';
 import { listFolder, makeFolder, openFile, takeIn } from '../../state/files/files.ts';
 import { createFilePlaces, type FilePlaces } from '../../state/files/places.ts';
 import { listTrash, removeEntry, restoreEntry } from '../../state/files/trash.ts';
@@ -202,5 +202,5 @@ t.test('text of strangers is spelled out where it would steer a terminal, and le
   t.equal(visibleText('a\u001b[2J\u009b\n\t\u202e\u2028\u007f é 漢 🦑'), 'a\\x1b[2J\\x9b\\n\\t\\u202e\\u2028\\x7f é 漢 🦑');
   t.equal(visibleLines('a\n\tb\r\u001b'), 'a\n\tb\\r\\x1b');
   t.equal(spokenLines('a\u001b[2J\u001b]0;title\u0007b\r\n\t\u001b c\u009b\u200f'), 'ab\n\t\\x1b c\\x9b\u200f', 'sequences are left out');
-  t.equal(styledLines('\u001b[1;31mred\u001b[0m\u001b[2J\r\u0007'), '\u001b[1;31mred\u001b[0m\\x1b[2J\\r\\x07', 'our own styles stay');
+  t.equal(steadyText('\u001b[1;31mred\u001b[0m\u001b[2J\r\u0007'), '\u001b[1;31mred\u001b[0m\\x1b[2J\\r\\x07', 'our own styles stay');
 });

@@ -157,6 +157,9 @@ class WebhookAdapter implements Adapter {
       route.refusals.take(nowMs);
       throw new HttpProblem(401, 'Not authentic', `the signature or the secret is missing or wrong for ${route.name}`);
     }
+    // Open to programs of this machine; a browser brings what any page of the web made up.
+    if (route.secret === INSECURE_NO_AUTH && isFromPage(request))
+      throw new HttpProblem(403, 'From a web page', `${route.name} has no secret, so nothing is taken from a browser`);
     const waitMs = route.rate.take(nowMs);
     if (waitMs > 0) throw tooMany(waitMs);
     const raw = body.toString('utf8');
@@ -214,6 +217,8 @@ const newRates = (): Pick<Route, 'rate' | 'refusals'> => ({
   refusals: new MinuteRate(limits.gateway.webhookPerMinute),
 });
 
+/** Browsers name the page behind every POST, and no page can keep them from it. */
+const isFromPage = ({ headers }: IncomingMessage): boolean => headers.origin !== undefined || headers['sec-fetch-site'] !== undefined;
 const isNowhere = (deliver: string): boolean => deliver === 'none' || deliver === 'local' || deliver === '';
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
