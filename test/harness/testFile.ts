@@ -36,12 +36,13 @@ const STDERR_MAX_CHARS = 20_000;
 
 interface RunOptions {
   limitMs?: number;
+  graceMs?: number;
   env?: NodeJS.ProcessEnv;
   /** Ends the file before its time. */
   stop?: AbortSignal;
 }
 
-export async function runFile(file: string, { limitMs = LIMIT_MS, env = {}, stop }: RunOptions = {}): Promise<FileRun> {
+export async function runFile(file: string, { limitMs = LIMIT_MS, graceMs = GRACE_MS, env = {}, stop }: RunOptions = {}): Promise<FileRun> {
   const startedAt = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'run-'));
   const child = spawn(process.execPath, [file], {
@@ -61,7 +62,7 @@ export async function runFile(file: string, { limitMs = LIMIT_MS, env = {}, stop
   let overdue = false;
   const leave = () => {
     child.kill('SIGTERM');
-    setTimeout(() => child.kill('SIGKILL'), GRACE_MS).unref();
+    setTimeout(() => child.kill('SIGKILL'), graceMs).unref();
   };
   const limit = setTimeout(() => {
     overdue = true;

@@ -32,7 +32,7 @@ t.test('each failure is told with its title, what differed, what was thrown, and
 });
 
 t.test('a file that does not end is ended in its time with all it started, and is told from one that fails', async (t) => {
-  const run = await runFile(file('hangs'), { limitMs: 2_000 });
+  const run = await runFile(file('hangs'), { limitMs: 6_000, graceMs: 200 });
   t.match(run, { overdue: true, signal: 'SIGKILL' });
   t.match(run.leftRunning, [/trap "" TERM/]);
   for (const pid of pidsOf(run.leftRunning)) t.equal(startTimeOf(pid), undefined);
@@ -47,7 +47,7 @@ t.test('what a file leaves running holds nobody up: it is named and ended, and i
 t.test('an interrupt of the run ends the file that runs', async (t) => {
   const stop = new AbortController();
   const begun = join(t.testdir({}), 'begun');
-  const running = runFile(file('hangs'), { stop: stop.signal, env: { BEGUN: begun } });
+  const running = runFile(file('hangs'), { stop: stop.signal, graceMs: 200, env: { BEGUN: begun } });
   await until('it runs', () => existsSync(begun));
   stop.abort();
   t.match(await running, { overdue: false, signal: 'SIGKILL', leftRunning: [/trap "" TERM/] });
