@@ -1,13 +1,14 @@
 /**
- * `npm test [file …]`: prepares what the tests need, runs tap with two files at a time, prints one line
- * per file and every failure in full, and ends with `N passed, N failed`. Leaves with tap's exit code.
+ * `npm test [file or folder …]`: prepares what the tests need, runs two files at a time, prints one line per file and
+ * every failure in full, and ends with what failed and `N passed, N failed`. Leaves with 0 when nothing did.
  * A test here is a titled `t.test` of a file; a file without one, or one that died, counts as one.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { spawnSync } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { holdServices } from './harness/debianPackage.ts';
+import { runFile, type FileRun } from './harness/testFile.ts';
+import { failures, pointsOf } from './harness/testReport.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -30,16 +31,19 @@ const packages = {
   'libpam-systemd': '/usr/share/doc/libpam-systemd',
 };
 const INSTALL_MS = 300_000;
+/** Files at a time. */
+const JOBS = 2;
 
 const tapProgram = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs');
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
+const callerDir = process.cwd();
 process.chdir(root);
 installPackages();
 buildPage();
 buildTap();
-process.exit(await runTap(process.argv.slice(2)));
+process.exit(await runAll(filesOf(process.argv.slice(2))));
 
 function installPackages(): void {
   const missing = Object.entries(packages).flatMap(([name, program]) => (existsSync(program) ? [] : [name]));
@@ -67,7 +71,7 @@ function buildPage(): void {
   if (status !== 0) say(`The page could not be built; browser tests will fail:\n${stderr}`);
 }
 
-/** tap builds itself for the plugins of .taprc, but the run that notices fails: so it is built before the first run after an install. */
+/** tap is built for the plugins of .taprc, once after an install. */
 function buildTap(): void {
   const wanted = readFileSync('.taprc', 'utf8');
   const stamp = join(root, 'node_modules', '.cache', 'tap-plugins');
@@ -78,87 +82,62 @@ function buildTap(): void {
   writeFileSync(stamp, wanted);
 }
 
-interface Tally {
-  passed: number;
-  failed: number;
-  skipped: number;
+/** Files as they are named, folders with all below them; without either, everything. */
+function filesOf(named: string[]): string[] {
+  const below = (folder: string) =>
+    globSync(`${folder}/**/*.test.ts`, { exclude: (name) => /(?:^|\/)(?:fixtures|node_modules)$/.test(String(name)) });
+  const wanted = named.map((name) => relative(root, resolve(callerDir, name)));
+  const missing = wanted.filter((path) => !existsSync(path));
+  if (missing.length > 0) {
+    say(`There is no ${missing.join(', ')}.`);
+    process.exit(2);
+  }
+  return (wanted.length === 0 ? below('test') : wanted.flatMap((path) => (statSync(path).isDirectory() ? below(path) : [path]))).toSorted();
 }
 
-async function runTap(files: string[]): Promise<number> {
-  const tap = spawn(process.execPath, [tapProgram, 'run', '-R', 'tap', '--jobs=2', ...files], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal));
-  const ended = new Promise<number>((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
-  const total: Tally = { passed: 0, failed: 0, skipped: 0 };
-  let lines: string[] = [];
-  let open = false;
-  for await (const line of createInterface({ input: tap.stdout })) {
-    // A file is complete with its own result and the block that follows it.
-    if (open && !line.startsWith(' ')) {
-      report(lines, total);
-      lines = [];
-      open = false;
+async function runAll(files: string[]): Promise<number> {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  const red: string[] = [];
+  const waiting = [...files];
+  const lane = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const run = await runFile(file, { stop: stop.signal });
+      red.push(...report(run, total));
+      if (stop.signal.aborted) return;
     }
-    lines.push(line);
-    if (/^(?:not )?ok /.test(line)) open = true;
-  }
-  report(lines, total);
-  const code = await ended;
-  if (code !== 0 && total.failed === 0) total.failed = 1;
+  };
+  await Promise.all(Array.from({ length: JOBS }, lane));
+  // Again at the end: the first of them may stand far above.
+  for (const line of red) say(`FAILED  ${line}`);
   say(`${total.passed} passed, ${total.failed} failed${total.skipped ? `, ${total.skipped} skipped` : ''}`);
-  return code;
+  return total.failed === 0 ? 0 : 1;
 }
 
-interface Point {
-  ok: boolean;
-  title: string;
-  skip: string | undefined;
-  ms: number;
+/** Prints what came of a file; answers a line for each failure. */
+function report(run: FileRun, total: { passed: number; failed: number; skipped: number }): string[] {
+  const points = pointsOf(run.tap);
+  const bad = points.filter(({ ok }) => !ok).map(({ title }) => `${run.file}: ${title}`);
+  const ok = run.code === 0 && bad.length === 0;
+  if (!ok && bad.length === 0) bad.push(`${run.file}: ${endOf(run)}`);
+  const skipped = points.filter(({ skip }) => skip !== undefined);
+  total.failed += bad.length;
+  total.skipped += skipped.length;
+  total.passed += points.filter((point) => point.ok && point.skip === undefined).length + (points.length === 0 && ok ? 1 : 0);
+  const counted = `${points.length} test${points.length === 1 ? '' : 's'}${skipped.length ? `, ${skipped.length} skipped` : ''}`;
+  say(`${ok ? 'ok  ' : 'FAIL'}  ${run.file}  ${counted}, ${(run.ms / 1_000).toFixed(1)} s`);
+  for (const { title, skip } of skipped) say(`      skipped: ${title} (${skip || 'no reason given'})`);
+  for (const line of run.leftRunning) say(`      left running, ended now: ${line}`);
+  if (run.leftFiles.length > 0) say(`      left behind, removed now: ${run.leftFiles.slice(0, 5).join(', ')}`);
+  if (ok) return [];
+  const told = [...failures(run.tap), ...(run.code === 0 || run.code === 1 ? [] : [endOf(run)])];
+  if (run.stderr !== '') told.push('stderr:', ...run.stderr.trimEnd().split('\n').slice(-40));
+  for (const line of told) say(`      ${line}`);
+  return bad;
 }
 
-function report(lines: string[], total: Tally): void {
-  const fileLine = lines.find((line) => /^(?:not )?ok /.test(line));
-  if (!fileLine) return;
-  const file = readPoint(fileLine)!;
-  const points = lines.flatMap((line) => (/^ {4}(?:not )?ok /.test(line) ? [readPoint(line.slice(4))!] : []));
-  const count = (wanted: (point: Point) => boolean) => points.filter(wanted).length;
-  const skipped = count(({ skip }) => skip !== undefined);
-  const failed = Math.max(
-    count(({ ok }) => !ok),
-    file.ok ? 0 : 1,
-  );
-  total.passed += count(({ ok, skip }) => ok && skip === undefined) + (points.length === 0 && file.ok ? 1 : 0);
-  total.failed += failed;
-  total.skipped += skipped;
-  say(
-    `${file.ok ? 'ok  ' : 'FAIL'}  ${file.title}  ${points.length} test${points.length === 1 ? '' : 's'}${skipped ? `, ${skipped} skipped` : ''}, ${(file.ms / 1_000).toFixed(1)} s`,
-  );
-  for (const { title, skip } of points) if (skip !== undefined) say(`      skipped: ${title} (${skip || 'no reason given'})`);
-  if (!file.ok) say(failures(lines));
-}
-
-function readPoint(line: string): Point | undefined {
-  const match = /^(not )?ok \d+(?: - (.*?))?(?: # (.*))?$/.exec(line.replace(/ \{$/, ''));
-  if (!match) return undefined;
-  const [, not, title = '', directive = ''] = match;
-  const skip = /^(?:SKIP|TODO)\b\s*(.*)$/i.exec(directive)?.[1];
-  return { ok: not === undefined, title, skip, ms: Number(/time=([\d.]+)ms/.exec(directive)?.[1] ?? 0) };
-}
-
-/** Each failed line with the diagnostics below it; of a test that only fails through its asserts, the title alone. */
-function failures(lines: string[]): string {
-  const told: string[] = [];
-  for (let i = 0; i < lines.length; i++) {
-    const line = lines[i]!;
-    if (!/^\s*not ok /.test(line)) continue;
-    told.push(line.replace(/ # time=.*$/, ''));
-    const indent = /^\s*/.exec(line)![0].length;
-    const isAssert = indent >= 8;
-    const block: string[] = [];
-    for (let j = i + 1; j < lines.length && lines[j]!.startsWith(' '.repeat(indent + 2)); j++) block.push(lines[j]!);
-    const wanted = isAssert ? block : indent === 0 ? block.filter((text) => /exitCode|signal|timeout|reason/i.test(text)) : [];
-    told.push(...wanted);
-  }
-  return told.map((line) => `      ${line}`).join('\n');
+function endOf({ code, signal, overdue, ms }: FileRun): string {
+  const how = signal ? `ended by ${signal}` : `ended with ${code}`;
+  return overdue ? `did not end within ${Math.round(ms / 1_000)} s and was ended with all it had started (${how})` : how;
 }

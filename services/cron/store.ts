@@ -187,7 +187,7 @@ export class CronStore implements Disposable {
 
   jobs(all: boolean): JobRow[] {
     const where = all ? '' : 'WHERE enabled = 1';
-    return (this.#db.prepare(`SELECT * FROM jobs ${where} ORDER BY created_at, id`).all() as RawJob[]).map(jobOf);
+    return (this.#db.prepare(`SELECT * FROM jobs ${where} ORDER BY created_at, rowid`).all() as RawJob[]).map(jobOf);
   }
 
   dueJobs(nowMs: number): JobRow[] {

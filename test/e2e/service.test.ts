@@ -96,7 +96,8 @@ t.test('chat, MCP, IRC, cron and pause work together, and survive the death of e
     t.equal(agentCommand(home, 'pause', '--reason', 'lunch').code, 0);
     const runs = async () => (await cron.call(listRuns, { job_id: job.id, limit: 1_000 })).runs;
     // What was claimed before the sentinel stood is finished; from then on nothing is claimed.
-    await until('nothing runs any more', async () => (await runs()).every(({ status }) => status === 'ok'));
+    // One that was still going on a busy machine kept the next instant away, which has a record too.
+    await until('nothing runs any more', async () => (await runs()).every(({ status }) => status === 'ok' || status === 'skipped'));
     const held = (await runs()).length;
     const instant = Date.now();
     await until('two instants have passed', () => Date.now() - instant > 2_500);

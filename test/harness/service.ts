@@ -86,7 +86,11 @@ export async function startService(home: TestHome, { env = {}, args = ['--demo']
       }
       // What a killed supervisor left running ends here; nothing of the service may outlive the test.
       for (const pid of seen) {
-        if (groupAlive(pid)) process.kill(-pid, 'SIGKILL');
+        try {
+          if (groupAlive(pid)) process.kill(-pid, 'SIGKILL');
+        } catch {
+          // Its last process ended between the look and the signal.
+        }
         await until(`group ${pid} is gone`, () => !groupAlive(pid));
       }
     },

@@ -22,7 +22,7 @@ import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-const home = testHome({ 'config.yaml': 'approvals: { timeout_seconds: 1 }\n' });
+const home = testHome({ 'config.yaml': 'approvals: { timeout_seconds: 3 }\n' });
 const worker = await startWorker(home, 'agent', { demo: true });
 t.teardown(async () => {
   await worker[Symbol.asyncDispose]();

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { drain } from '../../ipc/contracts/peer.ts';
 import { configGet, setupStatus } from '../../ipc/contracts/rpcSettings.ts';
 import { sessionDelete, sessionHistory, sessionInterrupt, sessionList, sessionResume, sessionTitle } from '../../ipc/contracts/rpc.ts';
-import { connect } from '../harness/agentClient.ts';
+import { connect, type AgentClient } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
@@ -70,6 +70,12 @@ t.test('a config.yaml that becomes unusable leaves the last good one in force', 
   t.match((await client.turn(sessionId, 'run: true')).complete.text, /no output, exit code 0/);
 });
 
+const refuses = (client: AgentClient, session: string): Promise<boolean> =>
+  client.submit(session, 'hi').then(
+    () => false,
+    (thrown: { code?: string }) => thrown.code === 'DRAINING',
+  );
+
 t.test('a drain lets a running turn end, refuses new prompts, and interrupts what is left at the deadline', async (t) => {
   using home = testHome();
   await using worker = await startWorker(home, 'agent', { demo: true });
@@ -78,13 +84,8 @@ t.test('a drain lets a running turn end, refuses new prompts, and interrupts wha
   await client.submit(short, 'slow: 0.3');
   await client.submit(long, 'slow: 60');
   await client.next('message.delta', ({ session_id }) => session_id === long);
-  const draining = client.link.call(drain, { deadline_ms: 900 });
-  await until('it refuses', async () =>
-    client.submit(other, 'hi').then(
-      () => false,
-      (thrown: { code?: string }) => thrown.code === 'DRAINING',
-    ),
-  );
+  const draining = client.link.call(drain, { deadline_ms: 4_000 });
+  await until('it drains', () => refuses(client, other));
   t.match(await draining, { interrupted: 1 });
   t.match((await client.next('message.complete', ({ session_id }) => session_id === short)).payload, { status: 'complete' });
   t.match((await client.next('message.complete', ({ session_id }) => session_id === long)).payload, {
@@ -97,10 +98,11 @@ t.test('SIGTERM during a long drain shortens it', async (t) => {
   using home = testHome();
   await using worker = await startWorker(home, 'agent', { demo: true });
   using client = await connect(worker);
-  const session = await client.create();
+  const [session, other] = [await client.create(), await client.create()];
   await client.submit(session, 'slow: 300');
   await client.next('message.delta', ({ session_id }) => session_id === session);
   const draining = client.link.call(drain, { deadline_ms: 200_000 });
+  await until('it drains', () => refuses(client, other));
   const ended = worker.kill('SIGTERM');
   t.match(await draining, { interrupted: 1 });
   t.same(await ended, { code: 0, signal: null });

@@ -109,7 +109,7 @@ t.test('a run that a crash cut before any tool is run again by the same key; one
   using home = testHome();
   const first = await startWorker(home, 'agent', { demo: true });
   const link = await first.dial();
-  const plain = link.call(runTurn, chat('slow: 2', 'plain')).catch((thrown: { code: string }) => thrown.code);
+  const plain = link.call(runTurn, chat('slow: 5', 'plain')).catch((thrown: { code: string }) => thrown.code);
   const tooled = link
     .call(runTurn, chat('run: echo ran >> ~/count; sleep 307', 'tooled', { session_key: null, surface: 'cli', platform: undefined }))
     .catch((thrown: { code: string }) => thrown.code);
@@ -128,7 +128,7 @@ t.test('a run that a crash cut before any tool is run again by the same key; one
   );
   t.match(cut, { status: 'interrupted', tools_ran: true, error: { code: 'TURN_CUT' } });
   t.equal(readFileSync(join(home.root, 'count'), 'utf8'), 'ran\n', 'the tool ran once');
-  const rerun = await again.call(runTurn, chat('slow: 2', 'plain'));
+  const rerun = await again.call(runTurn, chat('slow: 5', 'plain'));
   t.match(rerun, { status: 'complete', text: /^Starting slowly\..* Done\.$/ });
   const { messages } = await again.call(sessionHistory, { session_id: rerun.session_id });
   t.same(

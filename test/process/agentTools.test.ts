@@ -223,7 +223,7 @@ t.test('execute_code runs a script in a folder of its own that is gone afterward
 t.test(
   'terminal.env_passthrough opens names one by one, keys of the service never, and terminal.timeout_seconds is the time of a command',
   async (t) => {
-    home.write('config.yaml', settings + 'terminal: { env_passthrough: [MY_FLAG, MY_API_KEY, AGENT_HOME, "*"], timeout_seconds: 0.4 }\n');
+    home.write('config.yaml', settings + 'terminal: { env_passthrough: [MY_FLAG, MY_API_KEY, AGENT_HOME, "*"] }\n');
     home.write('.env', 'MY_FLAG=on\nMY_API_KEY=sk-secret-of-the-service\n');
     t.teardown(() => {
       home.write('config.yaml', settings);
@@ -234,6 +234,7 @@ t.test(
     const { result_text } = await use(client, sessionId, 'terminal', { command: 'env' });
     t.match(result_text, /^MY_FLAG=on$/m);
     t.notMatch(result_text, /sk-secret|MY_API|AGENT_HOME/);
+    home.write('config.yaml', settings + 'terminal: { timeout_seconds: 0.4 }\n');
     t.match(await use(client, sessionId, 'terminal', { command: 'sleep 333' }), { is_error: true, result_text: /stopped after 0\.4 s/ });
   },
 );

@@ -157,9 +157,10 @@ t.test('a client that reconnects replays exactly what it missed', async (t) => {
 t.test('a snapshot taken in mid-stream and the events after it fit together', async (t) => {
   using client = await connect(worker);
   const sessionId = await client.create();
-  await client.submit(sessionId, 'say: 80 words');
-  await client.next('message.delta');
+  // Long enough for a machine that lets the worker run on and this process wait.
   using late = await connect(worker);
+  await client.submit(sessionId, 'say: 1000 words');
+  await client.next('message.delta');
   const snapshot = await late.link.call(sessionResume, { session_id: sessionId });
   t.match(snapshot, {
     status: 'working',
@@ -189,7 +190,8 @@ t.test('a client that does not read does not hold up the turn', async (t) => {
 t.test('prompts of a busy session wait in line and run in order', async (t) => {
   using client = await connect(worker);
   const session_id = await client.create();
-  t.match(await client.link.call(promptSubmit, { session_id, text: 'slow: 1' }), { status: 'streaming' });
+  const busy = 'run: until [ -e ~/go-on ]; do sleep 0.02; done; echo went on';
+  t.match(await client.link.call(promptSubmit, { session_id, text: busy }), { status: 'streaming' });
   const second = await client.link.call(promptSubmit, { session_id, text: 'say: 1 word' });
   const third = await client.link.call(promptSubmit, { session_id, text: 'say: 2 words' });
   t.same([second.status, third.status], ['queued', 'queued']);
@@ -199,16 +201,17 @@ t.test('prompts of a busy session wait in line and run in order', async (t) => {
   ]);
   t.match((await client.turn(await client.create(), 'say: 3 words')).complete, { status: 'complete' }, 'another session is not held up');
   t.equal((await client.link.call(sessionResume, { session_id })).queued.length, 2, 'its end starts nothing here');
+  home.write('go-on', '');
   await client.next('message.complete', ({ payload }) => payload.text === 'alpha bravo');
   const here = client.events.filter((params) => params.session_id === session_id);
   t.same(
     here.filter(({ type }) => type === 'message.complete').map(({ payload }) => payload.text),
-    ['Starting slowly. . . Done.', 'alpha', 'alpha bravo'],
+    ['terminal returned:\nwent on', 'alpha', 'alpha bravo'],
   );
   const { messages } = await client.link.call(sessionHistory, { session_id });
   t.same(
     messages.map(({ role }) => role),
-    ['user', 'assistant', 'user', 'assistant', 'user', 'assistant'],
+    ['user', 'assistant', 'tool', 'assistant', 'user', 'assistant', 'user', 'assistant'],
     'each prompt stands before its answer',
   );
   t.same(here.findLast(({ type }) => type === 'queue.updated')!.payload, { queued: [] });

@@ -39,7 +39,8 @@ function snapshot(home: TestHome, workers: Worker[], supervisor: Partial<Status[
   writeJsonAtomic(home.run.status, status);
 }
 
-const lastExit = { code: null, signal: 'SIGKILL', at: new Date().toISOString(), signature: 'sig', summary: 'killed by SIGKILL' };
+/** A moment ago. */
+const lastExit = () => ({ code: null, signal: 'SIGKILL', at: new Date().toISOString(), signature: 'sig', summary: 'killed by SIGKILL' });
 
 t.test('the exit code says whether all that is wanted is ready', async (t) => {
   const cases: { name: string; workers: Worker[]; want: number }[] = [
@@ -76,7 +77,7 @@ t.test('JSON is the whole status, with the memory as it is now', async (t) => {
 t.test('the table names what is not ready and why, the pause, problems, and never the token of the page', async (t) => {
   using home = testHome();
   snapshot(home, [
-    worker('agent', { restarts: 3, last_exit: lastExit }),
+    worker('agent', { restarts: 3, last_exit: lastExit() }),
     worker('cron', { state: 'parked', pid: null, reason: 'parked: its configuration is wrong — correct it' }),
   ]);
   engagePause(home.estop, { reason: 'maintenance', ttlMs: 600_000, scope: ['cron'] });
@@ -139,7 +140,7 @@ t.test('--watch needs a terminal', async (t) => {
 
 t.test('why answers from the last snapshot with everything down', async (t) => {
   using home = testHome();
-  snapshot(home, [worker('cron', { state: 'down', pid: null, last_exit: lastExit }), worker('agent')], { boot_id: 'another boot' });
+  snapshot(home, [worker('cron', { state: 'down', pid: null, last_exit: lastExit() }), worker('agent')], { boot_id: 'another boot' });
   t.match(await cli(['why', 'cron'], { home }), { code: 0, stdout: /^killed by SIGKILL\n/, stderr: /from its last snapshot/ });
   t.match(await cli(['why', 'agent'], { home }), { code: 0, stdout: /no abnormal end on record/ });
 });

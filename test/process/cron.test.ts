@@ -42,17 +42,18 @@ function outbox(home: Home): string[] {
 /** A chat platform that is configured and never answers: messages for it stay in the outbox. */
 const deadIrc = 'platforms:\n  irc: { host: 127.0.0.1, port: 9, nick: agent, channels: ["#room"] }\n';
 
-t.test('a job every second keeps to its instants and does not drift', beside(), async (t) => {
+t.test('a job every three seconds keeps to its instants and does not drift', beside(), async (t) => {
   using home = testHome();
   await using agent = await fakeAgent(home, ({ text }) => `did ${text}`);
   await using worker = await startWorker(home, 'cron');
   using link = await worker.dial();
-  const job = await create(link, { schedule: 'every 1s', prompt: 'it' });
-  const runs = await ended(link, job.id, 4);
+  // Longer than a run may take on a busy machine: an instant that meets a run under way is skipped, with a record.
+  const job = await create(link, { schedule: 'every 3s', prompt: 'it' });
+  const runs = await ended(link, job.id, 3);
   const first = Date.parse(job.created_at);
   t.strictSame(
-    runs.slice(0, 4).map((run) => Date.parse(run.scheduled_instant!) - first),
-    [1_000, 2_000, 3_000, 4_000],
+    runs.slice(0, 3).map((run) => Date.parse(run.scheduled_instant!) - first),
+    [3_000, 6_000, 9_000],
   );
   t.ok(
     runs.every((run) => run.status === 'ok' && Date.parse(run.started_at!) >= Date.parse(run.scheduled_instant!)),
@@ -119,7 +120,6 @@ t.test('a result waits for a gateway that is down and is handed over once when i
 
 t.test('scripts: bounded, clean, inside their folder, and ended with everything they started', beside(), async (t) => {
   using home = testHome({
-    'config.yaml': 'cron: { script_timeout_seconds: 1 }\n',
     '.env': 'OPENAI_API_KEY=sk-not-for-scripts\n',
     'scripts/env.sh': 'env\n',
     'scripts/hangs.sh': 'sleep 60 & echo $! > child\nwait\n',
@@ -143,8 +143,10 @@ t.test('scripts: bounded, clean, inside their folder, and ended with everything 
   t.match(await run('tells.mjs'), { status: 'ok', output: /"node":true/ });
   t.match(await run('fails.sh'), { status: 'error', error: 'script fails.sh: it exited with code 3: bad thing', output: /out/ });
   t.match(await run('loud.sh'), { status: 'ok', output: /… 137856 more bytes were dropped/ });
-  t.match(await run('hangs.sh'), { status: 'error', error: 'script hangs.sh: it ran longer than 1 s and was killed' });
   t.match(await run('leaves.sh'), { status: 'ok' });
+  // Only now: what does its work may take its time on a busy machine.
+  home.write('config.yaml', 'cron: { script_timeout_seconds: 2 }\n');
+  t.match(await run('hangs.sh'), { status: 'error', error: 'script hangs.sh: it ran longer than 2 s and was killed' });
   const strays = ['child', 'left'].map((file) => Number(readFileSync(join(home.root, file), 'utf8')));
   await until('what they started is gone', () => !strays.some(alive));
   for (const script of ['../secret.sh', '/bin/true', 'nope.sh', '..', '']) {

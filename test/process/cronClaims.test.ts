@@ -129,6 +129,16 @@ t.test('an outside claim takes an occurrence once, by instant or by key, and nev
   t.strictSame(claim(store, 1_200).length, 1, 'and leaves the slot to the schedule');
 });
 
+t.test('jobs are listed in the order they were made, also those of one millisecond', async (t) => {
+  const { store } = withStore(t);
+  const ids = ['d', 'a', 'c', 'b'];
+  for (const id of ids) addJob(store, id);
+  t.same(
+    store.jobs(true).map(({ id }) => id),
+    ids,
+  );
+});
+
 t.test('two processes that claim at once share the occurrences and double none', async (t) => {
   const { store, home } = withStore(t);
   const jobs = 400;

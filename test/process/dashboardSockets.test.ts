@@ -196,7 +196,7 @@ t.test('a terminal opens in the page, takes keys and sizes, and ends with it', a
   page.send(JSON.stringify({ type: 'input', data: 'stty size; echo é$((6 * 7))\r' }));
   await until('the answer', () => output.includes('é42') && output.includes('30 100'));
   page.close();
-  await until('the shell is gone', () => !isAlive(pid), 5_000);
+  await until('the shell is gone', () => !isAlive(pid));
 
   const quitter = dashboard.socket('/api/pty');
   const end = closed(quitter);
@@ -239,7 +239,7 @@ t.test('a terminal outlives a lost line and the dashboard itself, and the page c
   page.socket.send(JSON.stringify({ type: 'input', data: 'stty size\r' }));
   await until('it lives on', () => page.output().includes('24 100'));
   page.socket.close();
-  await until('a goodbye ends it', () => !isAlive(pid), 5_000);
+  await until('a goodbye ends it', () => !isAlive(pid));
   const late = dashboard.socket(`/api/pty?resume=${resume}`);
   const answer = new Promise<string>((resolve) => late.once('message', (data: Buffer) => resolve(data.toString())));
   t.match(JSON.parse(await answer), { type: 'error', code: 'UNKNOWN_TERMINAL' });

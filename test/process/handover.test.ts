@@ -96,13 +96,13 @@ t.test('a SIGKILL of the one that serves refuses no new connection; only request
 
 t.test('a successor that never comes up is given up, and the old one serves on', async (t) => {
   using home = testHome();
-  const { port, spec } = await listening(home, { handover: 'overlap', startupMs: 1_500 });
+  const { port, spec } = await listening(home, { handover: 'overlap' });
   const slots = [spec];
   await using service = await superviseFixtures(home, slots);
   await service.ready('front');
   const pid = service.pid('front');
   const load = startLoad(port);
-  service.supervisor.slots.get('front')!.spec = { ...spec, command: [process.execPath, fixture('neverReady')] };
+  service.supervisor.slots.get('front')!.spec = { ...spec, command: [process.execPath, fixture('neverReady')], startupMs: 1_500 };
   const receipt = await restart(service, 'front');
   await load.stop();
   t.match(receipt, { ok: false, error: /old one serves on/, new_pid: pid });

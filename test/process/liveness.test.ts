@@ -114,7 +114,8 @@ t.test('a process that goes on in time after SIGSTOP is left alone', async (t) =
 });
 
 t.test('lesson 12: a long model call is progress: accepted work that waits is left alone for ever', async (t) => {
-  using home = testHome(quick);
+  // Silent for two seconds a process is suspect: on a busy machine half a second passes without anybody's fault.
+  using home = testHome({ 'config.yaml': 'supervisor: { liveness: { suspect_ms: 2000, kill_ms: 2500 } }\n' });
   await using service = await superviseFixtures(home, [hangs(home, 'waits')]);
   await service.ready('a');
   const runner = service.supervisor.slots.get('a')!;

@@ -223,7 +223,8 @@ t.test(
     let kills = 0;
     for (; kills < 8; kills++) {
       const child = await capturer(here);
-      const before = here.records().length;
+      // Read while it is written: the last line may be half there.
+      const [before] = await until('the log can be read', () => [here.records().length] as const);
       await until('it captures', () => here.records().length > before + 300 || writer.exitCode !== null);
       child.kill('SIGKILL');
       await once(child, 'exit');

@@ -105,7 +105,7 @@ t.test(
   async (t) => {
     using home = testHome({
       'profiles/work/SOUL.md': 'You work.',
-      'profiles/work/config.yaml': 'supervisor: { workers: { agent: { idle_ms: 300 } } }\n',
+      'profiles/work/config.yaml': 'supervisor: { workers: { agent: { idle_ms: 1500 } } }\n',
     });
     await using service = await serviceOn(home);
     const open = (profile: string) => new WebSocket(`ws://127.0.0.1:${service.port}/api/ws?token=${TOKEN}&profile=${profile}`);
@@ -131,7 +131,7 @@ t.test(
     await until('it outlives its idle time while a page is open', async () => {
       const { state, since } = await service.worker('agent@work');
       t.equal(state, 'ready');
-      return Date.now() - Date.parse(since) > 1_500;
+      return Date.now() - Date.parse(since) > 4_000;
     });
     t.equal((await service.worker('agent@work')).pid, pid);
     socket.close();

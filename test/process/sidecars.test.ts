@@ -73,6 +73,7 @@ t.test('restart: always, on-failure and never mean what they say', async (t) => 
   await using service = await supervise(home);
   const runs = (name: string): number => readFileSync(join(home.root, `${name}.count`), 'utf8').length / 2;
   await until('the failing and the eternal one came back', () => runs('on-failure_1') > 1 && runs('always_0') > 1);
+  await until('the others rest', () => ['on-failure_0', 'never_1'].every((slot) => slotOf(service, slot).state === 'down'));
   t.equal(runs('on-failure_0'), 1);
   t.equal(runs('never_1'), 1);
   t.match(slotOf(service, 'on-failure_0'), { state: 'down', desired: 'down', lastExit: null });

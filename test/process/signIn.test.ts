@@ -126,7 +126,7 @@ t.test('a session that is over is told from none, and closes its sockets', async
   t.match((await withSession(-1).api(`${s.address}/api/logs`)).json(), { ...nobody, error: 'session_expired' });
   t.match(await withSession(-1).get(`${s.address}/workers`), { status: 302, headers: { location: '/login?next=%2Fworkers' } });
 
-  const ending = withSession(1);
+  const ending = withSession(4);
   const socket = s.dashboard.socket(`/api/logs/follow?ticket=${await ticketOf(ending, s.address)}`, { token: false });
   t.match(await closed(socket), { code: 4401, reason: 'the session is over' });
 

@@ -57,7 +57,7 @@ t.test('closing a terminal leaves nothing alive of what it started, whatever gro
   const job = Number((await until('the job', () => /job=(\d+)/.exec(said())))[1]);
   t.ok(isAlive(pid) && isAlive(job));
   await link.call(contract.close, { pty_id });
-  await until('shell and job are gone', () => !isAlive(pid) && !isAlive(job), 3_000);
+  await until('shell and job are gone', () => !isAlive(pid) && !isAlive(job));
   await t.rejects(link.call(contract.resize, { pty_id, ...size }), { code: 'UNKNOWN_TERMINAL' });
   link.close();
 });
@@ -70,7 +70,7 @@ t.test('a terminal ends with the link that opened it, and no other link may touc
   const { pty_id, pid } = await owner.link.call(contract.open, size);
   await t.rejects(stranger.link.call(contract.close, { pty_id }), { code: 'UNKNOWN_TERMINAL' });
   owner.link.destroy();
-  await until('the shell is gone', () => !isAlive(pid), 3_000);
+  await until('the shell is gone', () => !isAlive(pid));
   await until('it is no longer counted', async () => (await stranger.link.call(report, {})).active.length === 0);
   stranger.link.close();
 });
@@ -98,7 +98,7 @@ t.test('a shell whose page is lost goes on, and is taken over with its latest ou
   await second.link.closed;
   t.ok(isAlive(pid), 'the link that held it is closed, the shell is not');
   await third.link.call(contract.close, { pty_id });
-  await until('the shell is gone', () => !isAlive(pid), 3_000);
+  await until('the shell is gone', () => !isAlive(pid));
   third.link.close();
 });
 
@@ -127,7 +127,7 @@ t.test('a reader that stops reading holds the shell instead of filling the worke
   await until('it goes on', () => written() > heldAt);
   other.close();
   link.destroy();
-  await until('the writer is gone', () => !isAlive(pid), 3_000);
+  await until('the writer is gone', () => !isAlive(pid));
 });
 
 t.test('one terminal more than allowed, an unknown profile and a missing directory are refused with the reason', async (t) => {
@@ -153,11 +153,11 @@ t.test('a profile has its own home in the shell', async (t) => {
 });
 
 t.test('without a terminal the worker leaves by itself with 0, and an open one keeps it', async (t) => {
-  using home = testHome({ 'config.yaml': 'supervisor: { workers: { terminal: { idle_ms: 300 } } }\n' });
+  using home = testHome({ 'config.yaml': 'supervisor: { workers: { terminal: { idle_ms: 2000 } } }\n' });
   await using worker = await startWorker(home, 'terminal');
   const { link, said } = await listen(worker);
   const { pty_id } = await link.call(contract.open, size);
-  link.notify(contract.input, { pty_id, data: 'sleep 0.6; echo still-$((40 + 2))\r' });
+  link.notify(contract.input, { pty_id, data: 'sleep 4; echo still-$((40 + 2))\r' });
   await until('twice the idle time', () => said().includes('still-42'));
   t.equal(worker.child.exitCode, null, 'still there while a terminal is open');
   await link.call(contract.close, { pty_id });

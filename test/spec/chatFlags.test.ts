@@ -27,9 +27,9 @@ async function shell(line: string): Promise<{ code: number | null; stdout: strin
 }
 
 t.test('cli.14 chat flags: --cli, --tui and --safe-mode are taken, and contradict where they must', async (t) => {
-  t.match(await service.agent('chat', '--cli', '-q', 'say: 1 word'), { code: 0, stdout: 'alpha\n' });
-  t.match(await service.agent('chat', '--tui', '-q', 'say: 1 word'), { code: 0, stdout: 'alpha\n' });
-  t.match(await service.agent('chat', '--safe-mode', '-q', 'say: 1 word'), { code: 0, stdout: 'alpha\n' });
+  t.match(await service.agent('chat', '--cli', '-q', 'say: 1 word'), { code: 0, stdout: 'alpha\n', stderr: '' });
+  t.match(await service.agent('chat', '--tui', '-q', 'say: 1 word'), { code: 0, stdout: 'alpha\n', stderr: '' });
+  t.match(await service.agent('chat', '--safe-mode', '-q', 'say: 1 word'), { code: 0, stdout: 'alpha\n', stderr: '' });
   t.match(await service.agent('chat', '--cli', '--tui'), { code: 2, stderr: /exclude each other/ });
   t.match(await service.agent('chat', '--safe-mode', '-c', '-q', 'x'), { code: 2, stderr: /is for a new conversation/ });
 });

@@ -9,7 +9,7 @@ import { until } from '../harness/until.ts';
 t.test('a browser that answers no ping is cut after two of them; one that answers stays', async (t) => {
   const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(wss, 'listening');
-  using heart = startHeartbeat(20);
+  using heart = startHeartbeat(100);
   wss.on('connection', (socket) => heart.add(socket));
   const address = `ws://127.0.0.1:${(wss.address() as AddressInfo).port}`;
   const silent = new WebSocket(address, { autoPong: false });
