@@ -11,6 +11,12 @@ export const visibleText = (text: string): string => text.toWellFormed().replace
 export const visibleLines = (text: string): string =>
   text.toWellFormed().replaceAll(STEERING, (sign) => (sign === '\n' || sign === '\t' ? sign : spelled(sign)));
 
+// eslint-disable-next-line no-control-regex -- the sequences that switch colours
+const COLOURS = /\u001b\[[\d;]*m/g;
+
+/** A line that a program printed: its colours are taken off, the rest as `visibleText`, but tabs stay. */
+export const printedLine = (text: string): string => visibleLines(text.replaceAll(COLOURS, '')).replaceAll('\n', '\\n');
+
 function spelled(sign: string): string {
   const code = sign.codePointAt(0)!;
   return SHORT[sign] ?? (code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`);
