@@ -35,11 +35,18 @@ export function whyText(why: Why, nowMs = Date.now(), paint: Paint = painter(out
 export function overviewText(slots: readonly Omit<Why, 'tail' | 'ends'>[], nowMs = Date.now(), paint: Paint = painter(out)): string {
   const told = slots.filter(({ last_exit, state }) => last_exit !== null || state === 'parked' || state === 'backoff');
   const others = slots.filter((why) => !told.includes(why)).map(({ slot }) => slot);
-  const rows = told.map(({ slot, state, sentence, last_exit }) => [
+  const rows = told.map(({ slot, state, sentence, fix, last_exit }) => [
     slot,
     paint(state === 'parked' ? 'red' : state === 'backoff' ? 'yellow' : 'dim', state ?? 'unknown'),
     last_exit ? ago(last_exit.at, nowMs) : '-',
-    sentenceText(sentence.replace(`${state}: `, ''), nowMs),
+    // What to do stands in the answer about the slot itself.
+    sentenceText(
+      sentence
+        .replace(`${state}: `, '')
+        .replace(` — ${fix}`, '')
+        .replace(/\. Then: .*$/s, ''),
+      nowMs,
+    ),
   ]);
   return [
     ...(rows.length ? [table([['SLOT', 'STATE', 'ENDED', 'WHY'].map((title) => paint('dim', title)), ...rows]), ''] : []),

@@ -39,6 +39,8 @@ export interface RecordHost {
   /** What runs now, and which slots are to stay down. */
   compose: () => { records: IncarnationRecord[]; stopped: string[] };
   problems: Problems;
+  /** A problem came or went. */
+  told: () => void;
 }
 
 /** Keeps the file as what runs changes. A record that cannot be written is a problem, and tried again at each pulse. */
@@ -78,14 +80,15 @@ export class RecordBook {
   }
 
   #write(): void {
-    const { compose, problems } = this.#host;
+    const { compose, problems, told } = this.#host;
     const { records, stopped } = compose();
     try {
       this.#file.write(`${JSON.stringify({ version: 1, boot_id: bootId(), slots: records, stopped }, null, 2)}\n`);
-      problems.delete('records');
+      if (problems.delete('records')) told();
     } catch (thrown) {
       const what = `slots.json was not written: a new supervisor could not take these workers over: ${messageOf(thrown)}`;
       problems.set('records', what, unwritable(this.#file.path));
+      told();
     }
   }
 }

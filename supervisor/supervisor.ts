@@ -151,7 +151,12 @@ export class Supervisor {
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.#problems = new Problems(this.log);
     this.#snapshot = createSnapshotWriter(options.home.run.status, () => this.status(), this.#problems);
-    this.#records = new RecordBook({ path: options.home.run.slots, compose: () => this.#onRecord(), problems: this.#problems });
+    this.#records = new RecordBook({
+      path: options.home.run.slots,
+      compose: () => this.#onRecord(),
+      problems: this.#problems,
+      told: () => this.#snapshot.soon(),
+    });
     const config = () => this.#settings.config;
     this.#outputs = new SlotOutputs({ dir: options.home.run.dir, config, redact: this.#redact, log: this.log });
     this.upkeep = new Upkeep({
