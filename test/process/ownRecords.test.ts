@@ -55,5 +55,5 @@ t.test('one that cannot be written is a problem until it can; status asks the su
   for (const path of paths) rmSync(path, { recursive: true });
   await until('both are whole again', () => isWhole(home, service.pid('a')));
   await until('nothing is left to complain of', () => whats().length === 0);
-  await until('nor has the file', () => (parsed(home.run.status)?.problems as unknown[]).length === 0);
+  await until('nor has the file', () => (parsed(home.run.status)?.problems as unknown[] | undefined)?.length === 0);
 });

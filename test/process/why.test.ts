@@ -45,9 +45,15 @@ t.test('a parked slot: the sentence and the fix first, how often, the last lines
     /^20\S+ [\d:]{8} \(.* ago\) {2}b stopped \(process \d+\).*\n20\S+ [\d:]{8} \(.* ago\) {2}b restarted \(process \d+ → \d+\): .*away for .* {2}\(cli: .+\)$/m,
   );
   const everybody = await cli(['why', '--receipts', '--json'], { home });
-  t.match(JSON.parse(everybody.stdout), { slot: null, receipts: [{ slot: 'a', action: 'stop' }, { slot: 'b', action: 'stop' }] });
+  t.match(JSON.parse(everybody.stdout), {
+    slot: null,
+    receipts: [
+      { slot: 'a', action: 'stop' },
+      { slot: 'b', action: 'stop' },
+    ],
+  });
   const overview = await cli(['why', '--json'], { home });
-  t.match(overview, { code: 0, stderr: /no supervisor runs on/ });
+  t.equal(overview.code, 0);
   t.match(JSON.parse(overview.stdout), {
     slots: [
       { slot: 'a', times: 5, last_exit: { at: /^20\S+Z$/ } },
@@ -84,6 +90,6 @@ t.test('a blocked loop: where it stood, and what its signs of life were', async 
     /^a was killed by the supervisor because it blocked its main loop: it computed for .*\nFix: the stack below shows where it stood/,
   );
   t.match(stdout, /^Where its main loop stood\n  at endlessLoop \(\S+hangs\.ts:8:\d+\)$/m);
-  t.match(stdout, /^Signs of life\n  \S+  blocked: it blocked its main loop/m);
+  t.match(stdout, /^Signs of life\n  \S+ \S+  blocked: it blocked its main loop/m);
   t.match(stdout, /^What it held\n  state R \(running\), \d+ kB resident, \d+ threads$/m);
 });
