@@ -8,16 +8,15 @@ import { sleep } from '../base/time.ts';
 import { stop } from '../ipc/contracts/peer.ts';
 import { dial } from '../ipc/dial.ts';
 import { readToken, type Home } from '../state/home.ts';
-import type { Marked } from '../state/marks.ts';
-import { takeHome } from '../supervisor/ownership.ts';
-import { homeIdOf, processesOfHome, slotOfMark } from '../supervisor/strays.ts';
+import { acquireHomeLock } from '../state/homeLock.ts';
+import { homeIdOf, processesOfHome, slotOfMark, type Marked } from '../state/marks.ts';
 
-/** The slots that were ended. Errors: ALREADY_RUNNING, STOP_FAILED naming what lives on. */
+/** The slots that were ended. Errors: LOCK_HELD, STOP_FAILED naming what lives on. */
 export async function stopOrphans(home: Home, { drain }: { drain: boolean }): Promise<string[]> {
   const look = () => processesOfHome(homeIdOf(home.root));
   const found = look();
   if (found.length === 0) return [];
-  using _lock = await takeHome(home, undefined);
+  using _lock = await acquireHomeLock(home.run.supervisorLock, 'agent down');
   const slots = [...new Set(found.map(({ value }) => slotOfMark(value)))];
   const draining = drain ? await askToStop(home, slots) : new Set<number>();
   const left = await endAll(look, draining);

@@ -3,10 +3,9 @@
  * processes for everyone who asks at that time, and killed until none is left.
  */
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
-import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { deferred, sleep, within, type Deferred } from '../base/time.ts';
-import { killOnce, markedProcesses, type Marked } from '../state/marks.ts';
+import { killOnce, markedProcesses } from '../state/marks.ts';
 
 interface Request {
   deadlineMs: number;
@@ -69,10 +68,3 @@ export class StrayHunt {
     }
   }
 }
-
-/** A mark is `<home>.<slot>.<random>`. */
-export const homeIdOf = (root: string): string => digest(root, 12);
-export const slotOfMark = (mark: string): string => mark.slice(mark.indexOf('.') + 1, mark.lastIndexOf('.'));
-
-/** Every process that carries a mark of this home, whoever started it. */
-export const processesOfHome = (homeId: string): Marked[] => markedProcesses(INCARNATION_VARIABLE, (mark) => mark.startsWith(`${homeId}.`));

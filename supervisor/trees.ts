@@ -5,9 +5,9 @@
 import { basename } from 'node:path';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { hexId } from '../base/ids.ts';
-import { killOnce } from '../state/marks.ts';
+import { homeIdOf, killOnce, processesOfHome } from '../state/marks.ts';
 import { Cgroup, CgroupPlace } from './cgroup.ts';
-import { homeIdOf, processesOfHome, StrayHunt } from './strays.ts';
+import { StrayHunt } from './strays.ts';
 
 export interface TreesOptions {
   /** Root of the home: its marks are told from those of other homes. */
