@@ -113,6 +113,12 @@ export const limits = {
   supervisor: {
     /** npm hands a ctrl-C on that the terminal has sent to the service as well: two so close are one. */
     sameSignalMs: 300,
+    /** A control socket that was removed is there again after a pulse; with a margin. */
+    mendedMs: 7_000,
+    /** A snapshot older than two rounds of samples was not written when it should have been: ask the supervisor itself. */
+    snapshotStaleMs: 75_000,
+    /** How long `agent status` waits for it then. */
+    snapshotAskMs: 2_000,
     /** Resource samples; `agent status` reads memory afresh by itself. Each sample costs 2 ms: the idle service stays under 0.1 % of a core. */
     sampleMs: 30_000,
     /** Samples kept in memory for the report of an abnormal end. */

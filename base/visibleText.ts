@@ -7,6 +7,8 @@ const CONTROL = /[\p{Cc}--[\n\t]]/v;
 const CONTROLS = /[\p{Cc}--[\n\t]]/gv;
 // eslint-disable-next-line no-control-regex -- the one sequence that is ours
 const BEYOND_STYLES = /\u001b(?!\[[\d;]{0,20}m)|[\p{Cc}--[\n\t\u001b]]/gv;
+// eslint-disable-next-line no-control-regex -- the sequences that switch colours
+const COLOURS = /\u001b\[[\d;]*m/g;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /** `\n`, `\x1b`, `\u202e` stand for what they name; everything else is as it was. One line always. */
@@ -33,6 +35,9 @@ export const spokenLines = (text: string): string =>
  * Directions of writing stay: answers have them.
  */
 export const steadyText = (text: string): string => text.replaceAll('\r\n', '\n').replaceAll(BEYOND_STYLES, spelled);
+
+/** A line that a program printed: its colours are taken off, the rest as `visibleText`, but tabs stay. */
+export const printedLine = (text: string): string => visibleLines(text.replaceAll(COLOURS, '')).replaceAll('\n', '\\n');
 
 function spelled(sign: string): string {
   const code = sign.codePointAt(0)!;

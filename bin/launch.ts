@@ -54,9 +54,10 @@ async function launch(home: Home, options: LaunchOptions): Promise<Link> {
     const other = await dialSupervisor(home).catch(onlyIfAbsent);
     if (other) return other;
     const said = readFileSync(accidents, 'utf8').trim().split('\n').at(-1) ?? '';
-    throw new AgentError('START_FAILED', `the supervisor did not start${said ? `: ${said.replace(/^agent: /, '')}` : ''}`, {
+    const [what, fix] = said.replace(/^agent: /, '').split(/ — (.*)/s);
+    throw new AgentError('START_FAILED', `the supervisor did not start${what ? `: ${what}` : ''}`, {
       cause: thrown,
-      fix: `\`agent up --foreground\` shows what it says; ${accidents} and \`agent logs supervisor\` keep it`,
+      fix: fix ?? `\`agent up --foreground\` shows what it says; ${accidents} and \`agent logs supervisor\` keep it`,
     });
   }
 }

@@ -7,7 +7,7 @@ import type { Status } from '../ipc/contracts/supervisor.ts';
 import { readJson } from '../state/atomicFile.ts';
 import type { Home } from '../state/home.ts';
 import { readPause } from '../state/pause.ts';
-import { isSameProcess } from '../state/processIdentity.ts';
+import { isSameProcess, startTimeOf } from '../state/processIdentity.ts';
 
 export type WorkerRow = Status['workers'][number];
 
@@ -47,16 +47,8 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
 /** Every slot that is meant to run is ready. */
 export const allReady = ({ workers }: Status): boolean => workers.every(({ desired, state }) => desired !== 'up' || state === 'ready');
 
-/** Does the process of this row still live? Says nothing about which process it is. */
-export function isAlive(pid: number | null): boolean {
-  if (pid === null) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return (thrown as { code?: string }).code === 'EPERM';
-  }
-}
+/** Does the process of this row still live? Says nothing about which process it is. One that nobody has reaped is dead. */
+export const isAlive = (pid: number | null): boolean => pid !== null && startTimeOf(pid) !== undefined;
 
 function read(path: string): Status | undefined {
   try {

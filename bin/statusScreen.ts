@@ -4,8 +4,9 @@
  */
 import { formatDuration } from '../base/time.ts';
 import type { Paint } from '../base/paint.ts';
+import { visibleText } from '../base/visibleText.ts';
 import type { Snapshot, WorkerRow } from './snapshot.ts';
-import { causeOf, fateOf, pauseLine, pidText, shownState, upText } from './statusView.ts';
+import { causeOf, fateOf, pauseLine, pidText, problemLine, shownState, upText } from './statusView.ts';
 import { bytesForPeople, cutToWidth, visibleWidth } from './terminal.ts';
 
 export interface Screen {
@@ -145,8 +146,8 @@ function footer({ workers, paused, problems, live, paint, nowMs }: FootFacts): s
     ...unwell
       .slice(0, 3)
       .map((row) => `${paint('red', 'Not ready:')} ${row.slot} is ${row.state}${causeOf(row) ? `: ${causeOf(row)}` : ''}`),
-    ...problems.slice(0, 3).map(({ what, fix }) => `${paint('red', 'Problem:')} ${what} — ${fix}`),
-    ...(last ? [`${paint('dim', 'Last event:')} ${last.summary}, ${formatDuration(nowMs - Date.parse(last.at))} ago`] : []),
+    ...problems.slice(0, 3).map((problem) => problemLine(problem, paint)),
+    ...(last ? [`${paint('dim', 'Last event:')} ${visibleText(last.summary)}, ${formatDuration(nowMs - Date.parse(last.at))} ago`] : []),
     paint('dim', 'q or ctrl-C ends'),
   ];
 }

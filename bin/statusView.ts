@@ -1,6 +1,7 @@
 /** The table of `agent status`, for people. */
 import { formatDuration } from '../base/time.ts';
 import type { Paint, Style } from '../base/paint.ts';
+import { visibleText } from '../base/visibleText.ts';
 import { isAlive, type Snapshot, type WorkerRow } from './snapshot.ts';
 import { bytesForPeople, table } from './terminal.ts';
 
@@ -24,9 +25,12 @@ export function statusView({ status, live, ageMs }: Snapshot, paint: Paint, nowM
     lines.push('', supervisor.dashboard ? `Dashboard: ${withoutToken(supervisor.dashboard)}` : paint('dim', 'Dashboard: not ready'));
   if (paused) lines.push(paint('yellow', pauseLine(paused, nowMs)));
   for (const line of unreadyLines(live ? workers : [])) lines.push(`${paint('red', 'Not ready:')} ${line}`);
-  for (const { what, fix } of problems) lines.push(`${paint('red', 'Problem:')} ${what} — ${fix}`);
+  for (const problem of problems) lines.push(problemLine(problem, paint));
   return lines.join('\n');
 }
+
+export const problemLine = ({ what, fix }: Snapshot['status']['problems'][number], paint: Paint): string =>
+  `${paint('red', 'Problem:')} ${visibleText(`${what} — ${fix}`)}`;
 
 /** The wanted slots that are not ready, one sentence each. */
 export function unreadyLines(workers: readonly WorkerRow[]): string[] {
@@ -38,9 +42,11 @@ export function unreadyLines(workers: readonly WorkerRow[]): string[] {
     });
 }
 
-/** Why it is as it is; a reason that begins with the state's own name need not say it twice. */
-export const causeOf = ({ state, reason, last_exit }: WorkerRow): string | undefined =>
-  reason?.replace(`${state}: `, '') ?? last_exit?.summary;
+/** Why it is as it is; a reason that begins with the state's own name need not say it twice. What a program said in it steers no terminal. */
+export function causeOf({ state, reason, last_exit }: WorkerRow): string | undefined {
+  const cause = reason?.replace(`${state}: `, '') ?? last_exit?.summary;
+  return cause === undefined ? undefined : visibleText(cause);
+}
 
 const header = ['SLOT', 'STATE', 'PID', 'UP', 'RESTARTS', 'MEMORY', 'CPU', 'FDS', 'NOTE'];
 
@@ -76,7 +82,7 @@ export function fateOf(row: WorkerRow, nowMs: number): string {
   const { state, desired, reason, last_exit, next_start_at } = row;
   const next = next_start_at ? `next start in ${formatDuration(Math.max(0, Date.parse(next_start_at) - nowMs))}` : undefined;
   const ended = last_exit
-    ? `${last_exit.summary}, ${since(last_exit.at, nowMs)} ago`
+    ? `${visibleText(last_exit.summary)}, ${since(last_exit.at, nowMs)} ago`
     : state === 'down' && desired === 'demand'
       ? 'starts when needed'
       : '';
@@ -87,11 +93,12 @@ export function pauseLine(
   { reason, engaged_at, expires_at, scope, held: waiting }: NonNullable<Snapshot['status']['paused']>,
   nowMs: number,
 ): string {
-  const what = scope.length ? scope.join(', ') : 'automation';
-  const held = engaged_at ? `has been held for ${since(engaged_at, nowMs)}` : 'is held';
-  const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';
+  const what = scope.length ? visibleText(scope.join(' and ')) : 'automation';
+  const [has, is] = scope.length > 1 ? ['have', 'are'] : ['has', 'is'];
+  const held = engaged_at ? `${has} been held for ${since(engaged_at, nowMs)}` : `${is} held`;
   const count = waiting > 0 ? `, ${waiting} waiting` : '';
-  return `Paused: ${what} ${held}${count}${end}${reason ? ` (${reason})` : ''} — agent resume lifts it`;
+  const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';
+  return `Paused: ${what} ${held}${count}${end}${reason ? ` (${visibleText(reason)})` : ''} — agent resume lifts it`;
 }
 
 /** A page address may carry the login token; a status that gets pasted somewhere must not. */

@@ -3,7 +3,9 @@ import { painter, type Paint } from '../base/paint.ts';
 import { formatDuration } from '../base/time.ts';
 import type { BlackBox, Evidence } from '../ipc/contracts/blackBox.ts';
 import type { Why } from '../ipc/blackBoxes.ts';
-import { out } from './terminal.ts';
+import { printedLine, visibleText } from '../base/visibleText.ts';
+import { ago, localTime, withLocalTimes } from './instants.ts';
+import { out, table } from './terminal.ts';
 
 /** Lines of output shown; `--json` has all that were kept. */
 const LINES = 30;
@@ -11,7 +13,7 @@ const LINES = 30;
 export function whyText(why: Why, nowMs = Date.now(), paint: Paint = painter(out)): string {
   const { ends, last_exit, fix, sentence } = why;
   const box = ends[0];
-  const head = [paint('bold', sentence), ...(fix && !sentence.includes(fix) ? [`Fix: ${fix}`] : [])];
+  const head = [paint('bold', sentenceText(sentence, nowMs)), ...(fix && !sentence.includes(fix) ? [`Fix: ${visibleText(fix)}`] : [])];
   const when = last_exit ? [paint('dim', whenLine(why, nowMs))] : [];
   const evidence = box ? sectionsOf(box) : [];
   const list =
@@ -29,15 +31,40 @@ export function whyText(why: Why, nowMs = Date.now(), paint: Paint = painter(out
     .join('\n\n');
 }
 
-function whenLine({ last_exit, times, first_at }: Why, nowMs: number): string {
-  const often = times > 1 ? `, ${times} times on record, first ${first_at}` : '';
-  return `${last_exit!.at} (${ago(last_exit!.at, nowMs)}${often})  signature ${last_exit!.signature}`;
+/** Of every slot: one line each for those that ended abnormally or do not run, one for all others. */
+export function overviewText(slots: readonly Omit<Why, 'tail' | 'ends'>[], nowMs = Date.now(), paint: Paint = painter(out)): string {
+  const told = slots.filter(({ last_exit, state }) => last_exit !== null || state === 'parked' || state === 'backoff');
+  const others = slots.filter((why) => !told.includes(why)).map(({ slot }) => slot);
+  const rows = told.map(({ slot, state, sentence, fix, last_exit }) => [
+    slot,
+    paint(state === 'parked' ? 'red' : state === 'backoff' ? 'yellow' : 'dim', state ?? 'unknown'),
+    last_exit ? ago(last_exit.at, nowMs) : '-',
+    // What to do stands in the answer about the slot itself.
+    sentenceText(
+      sentence
+        .replace(`${state}: `, '')
+        .replace(` — ${fix}`, '')
+        .replace(/\. Then: .*$/s, ''),
+      nowMs,
+    ),
+  ]);
+  return [
+    ...(rows.length ? [table([['SLOT', 'STATE', 'ENDED', 'WHY'].map((title) => paint('dim', title)), ...rows]), ''] : []),
+    ...(others.length ? [`No abnormal end on record: ${others.join(', ')}.`] : []),
+    ...(rows.length ? [paint('dim', `agent why ${told[0]!.slot} shows the evidence; --receipts who started and stopped what.`)] : []),
+  ].join('\n');
 }
 
-const ago = (at: string, nowMs: number): string => `${formatDuration(Math.max(0, nowMs - Date.parse(at)))} ago`;
+/** What a program or a stranger said in it steers no terminal. */
+export const sentenceText = (sentence: string, nowMs: number): string => withLocalTimes(visibleText(sentence), nowMs);
+
+function whenLine({ last_exit, times, first_at }: Why, nowMs: number): string {
+  const often = times > 1 ? `, ${times} times on record, first ${localTime(first_at ?? '')}` : '';
+  return `${localTime(last_exit!.at)} (${ago(last_exit!.at, nowMs)}${often})  signature ${last_exit!.signature}`;
+}
 
 const endLine = ({ last_exit }: BlackBox, nowMs: number): string =>
-  `${last_exit.at}  ${last_exit.signature}  ${last_exit.summary} (${ago(last_exit.at, nowMs)})`;
+  `${localTime(last_exit.at)}  ${last_exit.signature}  ${last_exit.summary} (${ago(last_exit.at, nowMs)})`;
 
 function sectionsOf(box: BlackBox): string[] {
   const { evidence } = box;
@@ -48,7 +75,7 @@ function sectionsOf(box: BlackBox): string[] {
     section('Before the end', resourceLines(box)),
     section(
       'Signs of life',
-      (box.liveness ?? []).map(({ at, word, why }) => `${at}  ${word}${why ? `: it ${why}` : ''}`),
+      (box.liveness ?? []).map(({ at, word, why }) => `${localTime(at)}  ${word}${why ? `: it ${why}` : ''}`),
     ),
     section('What it held', evidence?.process ? processLines(evidence) : []),
     section('Around it', aroundLines(box)),
@@ -56,7 +83,7 @@ function sectionsOf(box: BlackBox): string[] {
 }
 
 const section = (title: string, lines: string[]): string =>
-  lines.length ? `${title}\n${lines.map((line) => `  ${line}`).join('\n')}` : '';
+  lines.length ? `${title}\n${lines.map((line) => `  ${printedLine(line)}`).join('\n')}` : '';
 
 function paintTitle(text: string, paint: Paint): string {
   const end = text.indexOf('\n');

@@ -4,6 +4,12 @@ import { join } from 'node:path';
 import type { BlackBox } from './contracts/blackBox.ts';
 import type { LastExit, SlotState, WorkerStatus } from './contracts/supervisor.ts';
 
+/** Slots that have ended abnormally, also those that do not exist any more. `crash`: the folder of the home. */
+export function slotsWithBoxes(crash: string): string[] {
+  const names = filesOf(crash).flatMap((name) => /^(.+?)(?:\.\d+)?\.json$/.exec(name)?.[1] ?? []);
+  return [...new Set(names)].toSorted();
+}
+
 /** Newest first; what cannot be read is left out. `crash`: the folder of the home. */
 export function readBoxes(crash: string, slot: string): BlackBox[] {
   return filesOf(crash)

@@ -3,6 +3,8 @@
  * session, group or parent they have now. The net below process groups and cgroups (lessons 33).
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
+import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
 
@@ -114,3 +116,10 @@ function psLines(): string[] {
     return [];
   }
 }
+
+/** The mark of an incarnation is `<home>.<slot>.<random>`. */
+export const homeIdOf = (root: string): string => digest(root, 12);
+export const slotOfMark = (mark: string): string => mark.slice(mark.indexOf('.') + 1, mark.lastIndexOf('.'));
+
+/** Every process that carries a mark of this home, whoever started it. */
+export const processesOfHome = (homeId: string): Marked[] => markedProcesses(INCARNATION_VARIABLE, (mark) => mark.startsWith(`${homeId}.`));

@@ -46,7 +46,9 @@ export function decideRestart(
   if (end.code === exitCodes.config) return park('its configuration is wrong');
   if (end.permanent && history.permanentSignature === end.signature) return park('it ended twice for the same permanent cause');
   const wasReady = end.readyMs !== undefined && end.readyMs >= policy.readyForMs;
-  if (wasReady && end.code === exitCodes.restart) return { decision: { kind: 'now' }, history: next };
+  // Asked for by what dies soon after each start, a restart is a loop like any other (lessons 2).
+  const asksToRestart = end.code === exitCodes.restart && (end.readyMs ?? 0) >= policy.diedSoonMs;
+  if (wasReady && asksToRestart) return { decision: { kind: 'now' }, history: next };
   if (wasReady && next.immediateAtMs.length < policy.immediateMax) {
     return { decision: { kind: 'now' }, history: { ...next, immediateAtMs: [...next.immediateAtMs, end.atMs] } };
   }

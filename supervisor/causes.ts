@@ -10,6 +10,8 @@ import { limits } from '../base/limits.ts';
 import { isDebuggerTalk } from './mainStack.ts';
 
 export interface Ending {
+  /** The user's own program: its settings stand under `services:`. */
+  isSidecar?: boolean | undefined;
   code: number | null;
   signal: string | null;
   spawnError?: string | undefined;
@@ -160,7 +162,7 @@ interface Classified {
 function classify(ending: Ending): Classified {
   const { code, signal, spawnError, killedFor } = ending;
   if (killedFor)
-    return { cause: `was killed by the supervisor because it ${killedFor}`, fix: fixOfKill(killedFor), key: `killed ${killedFor}` };
+    return { cause: `was killed by the supervisor because it ${killedFor}`, fix: fixOfKill(ending, killedFor), key: `killed ${killedFor}` };
   if (spawnError) {
     return {
       cause: `could not be started: ${spawnError}`,
@@ -180,13 +182,16 @@ const DIES_OF_HEAP = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL']);
 /** Only what it said at the very end is about the end. */
 const LAST_WORDS = 40;
 
-function fixOfKill(killedFor: string): string | null {
+function fixOfKill({ isSidecar }: Ending, killedFor: string): string | null {
   if (/SIGSTOP/.test(killedFor))
     return 'somebody stopped it (kill -STOP, ctrl-Z, a freezer): let it go on with kill -CONT within its limit';
-  if (/not ready within/.test(killedFor))
-    return 'read its last lines; a slow machine may need a larger supervisor.workers.<slot>.startup_ms';
+  if (/not ready within/.test(killedFor)) {
+    return isSidecar
+      ? 'see that what services.<slot>.ready waits for comes true, or give it more services.<slot>.start_timeout_seconds'
+      : 'read its last lines; a slow machine may need a larger supervisor.workers.<slot>.startup_ms';
+  }
   if (/memory/.test(killedFor))
-    return 'raise supervisor.workers.<slot>.memory_hard_mb if it needs more; the samples below show how it grew';
+    return `raise ${isSidecar ? 'services.<slot>.memory_max_mb' : 'supervisor.workers.<slot>.memory_hard_mb'} if it needs more; the samples below show how it grew`;
   if (/main loop|step of|sign of life/.test(killedFor)) return 'the stack below shows where it stood; report it';
   return null;
 }
@@ -210,8 +215,11 @@ function knownCause({ tail }: Ending, table: readonly Known[]): Classified | und
   return undefined;
 }
 
-function bySignal({ memory, askedBy }: Ending, signal: string): Classified {
-  if (signal === 'SIGKILL') return { ...killed(memory), key: `SIGKILL ${killed(memory).key}` };
+function bySignal({ memory, askedBy, isSidecar }: Ending, signal: string): Classified {
+  if (signal === 'SIGKILL') {
+    const end = killed(memory, isSidecar);
+    return { ...end, key: `SIGKILL ${end.key}` };
+  }
   const known = SIGNALS[signal];
   if (known) return { ...known, key: signal };
   const who = askedBy ? ` while "${askedBy}" was under way` : ' that the supervisor did not send';
@@ -219,9 +227,11 @@ function bySignal({ memory, askedBy }: Ending, signal: string): Classified {
 }
 
 /** SIGKILL names no sender: what the kernel counted proves it, the last measured memory makes it probable. */
-function killed(memory: MemoryAtEnd = {}): Classified {
+function killed(memory: MemoryAtEnd = {}, isSidecar = false): Classified {
   const { oomKills, rssBytes, hardBytes, freeBytes, totalBytes } = memory;
-  const fix = 'give it more memory, or lower what it may take: supervisor.workers.<slot>.memory_soft_mb recycles it in time';
+  const fix = isSidecar
+    ? 'give the machine more memory, or the program less to do; services.<slot>.memory_max_mb is its own limit'
+    : 'give it more memory, or lower what it may take: supervisor.workers.<slot>.memory_soft_mb recycles it in time';
   if (oomKills)
     return { cause: 'was killed by the kernel because its memory limit was reached (SIGKILL, counted as oom_kill)', fix, key: 'oom' };
   if (rssBytes && hardBytes && rssBytes > hardBytes * NEAR_LIMIT) {

@@ -16,6 +16,7 @@ export type EndReport = Pick<
 
 export interface EndFacts {
   slot: string;
+  isSidecar?: boolean | undefined;
   pid: number;
   exit: ExitFacts;
   atMs: number;
@@ -34,16 +35,22 @@ export function reportEnd(facts: EndFacts): EndReport {
   const { exit, killedFor, askedBy, memory } = facts;
   const tail = facts.tail.filter((line) => !isDebuggerTalk(line));
   const { code, signal, spawnError } = exit;
-  const { cause, fix, permanent, signature } = explain({ code, signal, spawnError, killedFor, askedBy, tail, memory });
-  const when =
-    facts.readyMs === undefined
-      ? `before it was ready (${formatDuration(facts.livedMs)} after its start)`
-      : `after ${formatDuration(facts.readyMs)} of service`;
+  const { cause, fix, permanent, signature } = explain({
+    isSidecar: facts.isSidecar,
+    code,
+    signal,
+    spawnError,
+    killedFor,
+    askedBy,
+    tail,
+    memory,
+  });
+  const when = whenOf(facts);
   const lost = facts.activeWork > 0 ? `, with ${facts.activeWork} unit(s) of work in flight` : '';
   return {
     slot: facts.slot,
     pid: facts.pid,
-    last_exit: { code, signal, at: new Date(facts.atMs).toISOString(), signature, summary: `${facts.slot} ${cause} ${when}${lost}` },
+    last_exit: { code, signal, at: new Date(facts.atMs).toISOString(), signature, summary: `${facts.slot} ${cause}${when}${lost}` },
     fix: fix?.replaceAll('<slot>', facts.slot) ?? null,
     permanent,
     lived_ms: Math.round(facts.livedMs),
@@ -51,4 +58,11 @@ export function reportEnd(facts: EndFacts): EndReport {
     active_work: facts.activeWork,
     tail,
   };
+}
+
+/** Not said where the cause says it already. */
+function whenOf({ readyMs, livedMs, exit, killedFor }: EndFacts): string {
+  if (readyMs !== undefined) return ` after ${formatDuration(readyMs)} of service`;
+  if (exit.spawnError !== undefined || killedFor?.startsWith('was not ready within')) return '';
+  return ` before it was ready (${formatDuration(livedMs)} after its start)`;
 }

@@ -104,6 +104,8 @@ export class Incarnation {
   readonly #oomKillsBefore: number | null;
   readonly #trees: Trees;
   #stopping: Promise<StopFacts> | undefined;
+  /** While it drains. */
+  #patience: AbortController | undefined;
   #hasEnded = false;
 
   private constructor({ record, exited, adopted, trees, cgroup }: IncarnationParts) {
@@ -200,13 +202,19 @@ export class Incarnation {
     return this.#stopping;
   }
 
+  /** No more waiting for running work: the ladder goes on with the signal. */
+  skipDrain(): void {
+    this.#patience?.abort();
+  }
+
   async #descend({ drainMs, termMs, graceful, signal }: StopLimits): Promise<StopFacts> {
     let interrupted = 0;
     let drainedMs: number | null = null;
     if (graceful && this.link?.isOpen) {
+      this.#patience = new AbortController();
       try {
         // Within the deadline the worker answers by itself; the margin covers a blocked loop.
-        const answer = await this.link.call(drain, { deadline_ms: drainMs }, { timeoutMs: drainMs + 2_000 });
+        const answer = await this.link.call(drain, { deadline_ms: drainMs }, { timeoutMs: drainMs + 2_000, signal: this.#patience.signal });
         interrupted = answer.interrupted;
         drainedMs = answer.drained_ms;
       } catch {

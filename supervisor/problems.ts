@@ -16,8 +16,9 @@ export class Problems {
     this.#found.set(key, { what, fix });
   }
 
-  delete(key: string): void {
-    this.#found.delete(key);
+  /** True when it stood there. */
+  delete(key: string): boolean {
+    return this.#found.delete(key);
   }
 
   list(): Status['problems'] {

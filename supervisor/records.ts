@@ -3,10 +3,14 @@
  * that the next supervisor can prove which processes are its predecessor's (house, "Workers outlive the
  * supervisor"), and which slots are to stay down. Lessons 23, 24, 27.
  */
+import { rmSync } from 'node:fs';
+import { messageOf } from '../base/errors.ts';
 import { z } from '../base/lazyZod.ts';
-import { readJson, writeJsonAtomic } from '../state/atomicFile.ts';
+import { readJson } from '../state/atomicFile.ts';
 import { bootId, groupAlive, isSameProcess, startTimeOf } from '../state/processIdentity.ts';
 import type { IncarnationRecord } from './incarnation.ts';
+import { OwnFile, unwritable } from './ownFile.ts';
+import type { Problems } from './problems.ts';
 
 const RecordFile = z.object({
   version: z.literal(1),
@@ -30,8 +34,63 @@ const RecordFile = z.object({
   ),
 });
 
-export function writeRecords(path: string, records: IncarnationRecord[], stopped: readonly string[]): void {
-  writeJsonAtomic(path, { version: 1, boot_id: bootId(), slots: records, stopped }, { durable: false });
+export interface RecordHost {
+  path: string;
+  /** What runs now, and which slots are to stay down. */
+  compose: () => { records: IncarnationRecord[]; stopped: string[] };
+  problems: Problems;
+  /** A problem came or went. */
+  told: () => void;
+}
+
+/** Keeps the file as what runs changes. A record that cannot be written is a problem, and tried again at each pulse. */
+export class RecordBook {
+  readonly #host: RecordHost;
+  readonly #file: OwnFile;
+  #isDue = false;
+  #isClosed = false;
+
+  constructor(host: RecordHost) {
+    this.#host = host;
+    this.#file = new OwnFile(host.path);
+  }
+
+  /** Once per turn of the loop. What was started and is not on record yet when this process is killed is found by its mark. */
+  soon(): void {
+    if (this.#isDue || this.#isClosed) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      this.#write();
+    });
+  }
+
+  /** At every pulse: a file that somebody damaged or removed, or that could not be written, is written again. */
+  check(): void {
+    if (!this.#isClosed && this.#file.isAmiss) this.#write();
+  }
+
+  /** On the way down nothing starts: a record of a process that has ended proves itself void. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  remove(): void {
+    rmSync(this.#file.path, { force: true });
+  }
+
+  #write(): void {
+    const { compose, problems, told } = this.#host;
+    const { records, stopped } = compose();
+    try {
+      this.#file.write(`${JSON.stringify({ version: 1, boot_id: bootId(), slots: records, stopped }, null, 2)}\n`);
+      if (problems.delete('records')) told();
+    } catch (thrown) {
+      const what = `slots.json was not written: a new supervisor could not take these workers over: ${messageOf(thrown)}`;
+      problems.set('records', what, unwritable(this.#file.path));
+      told();
+    }
+  }
 }
 
 export interface FoundProcesses {

@@ -85,6 +85,8 @@ export type Effect =
   | { type: 'stopProcess'; drain: boolean }
   /** SIGKILL of the whole group now; the process's own end follows as `ended`. */
   | { type: 'killProcess' }
+  /** The drain under way is not waited for any more: the ladder goes on. */
+  | { type: 'skipDrain' }
   /** Prove the rest of the group gone; reports `gone`. */
   | { type: 'proveGone' }
   /** Start the process that will replace the running one. */
@@ -212,9 +214,17 @@ export const nextSlot = machine<Slot, SlotEvent, Effect>('slot', {
   },
   draining: {
     start: (slot, event) => to({ ...slot, ...wanted(slot, event.desired), then: slot.then === 'takeover' ? 'takeover' : 'start' }),
-    stop: (slot) =>
-      to({ ...slot, ...unwanted(slot), then: 'down' }, ...(slot.then === 'takeover' ? [{ type: 'dropSuccessor' } as const] : [])),
-    restart: (slot) => to({ ...slot, ...wanted(slot), then: slot.then === 'takeover' ? 'takeover' : 'start' }),
+    stop: (slot, { drain }) =>
+      to(
+        { ...slot, ...unwanted(slot), then: 'down' },
+        ...(drain ? [] : [{ type: 'skipDrain' } as const]),
+        ...(slot.then === 'takeover' ? [{ type: 'dropSuccessor' } as const] : []),
+      ),
+    restart: (slot, { drain }) =>
+      to(
+        { ...slot, ...wanted(slot), then: slot.then === 'takeover' ? 'takeover' : 'start' },
+        ...(drain ? [] : [{ type: 'skipDrain' } as const]),
+      ),
     attached: (slot) => to(slot),
     ended: (slot) => to(slot),
     hung: (slot) => to(slot),

@@ -108,6 +108,11 @@ export class SlotProcesses {
     await this.#gone(facts.gone);
   }
 
+  /** While it drains: on to the signal. */
+  skipDrain(): void {
+    this.serving?.skipDrain();
+  }
+
   /** After a crash: group and cgroup. The replacement does not wait for the look at all processes that follows. */
   async proveGone(): Promise<void> {
     const { serving } = this;

@@ -267,6 +267,11 @@ export class SlotRunner {
     this.#feed({ type: 'hung' });
   }
 
+  /** It is being stopped, and its running work is not waited for any more. */
+  skipDrain(): void {
+    if (this.#slot.phase === 'draining') this.#processes.skipDrain();
+  }
+
   /** Second ctrl-C. */
   killAll(): void {
     this.#processes.killAll();
@@ -326,6 +331,8 @@ export class SlotRunner {
         return this.#promote();
       case 'activate':
         return this.#activate();
+      case 'skipDrain':
+        return this.#processes.skipDrain();
       case 'killFormer':
         return this.#processes.killFormer();
     }
@@ -385,6 +392,7 @@ export class SlotRunner {
     const asked = this.#pending;
     const report = reportEnd({
       slot: this.spec.slot,
+      isSidecar: this.spec.kind === 'sidecar',
       pid: incarnation.pid,
       exit: facts,
       atMs: this.#host.clock.now(),

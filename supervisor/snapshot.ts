@@ -1,12 +1,14 @@
 /** `run/status.json` and `supervisor.status`: one composition for both, written whole at each change. */
+import { messageOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Status, WorkerStatus } from '../ipc/contracts/supervisor.ts';
-import { writeFileAtomic } from '../state/atomicFile.ts';
 import type { Home } from '../state/home.ts';
 import { readPause } from '../state/pause.ts';
 import type { ProcessIdentity } from '../state/processIdentity.ts';
 import type { Release } from '../state/release.ts';
 import { dashboardStart } from '../state/startedWith.ts';
+import { OwnFile, unwritable } from './ownFile.ts';
+import type { Problems } from './problems.ts';
 import type { SlotRunner } from './slotRunner.ts';
 
 /** What was last measured of a running slot. */
@@ -112,24 +114,28 @@ function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems
  * Writes a moment after a change, once for all changes until then: a process that was just started gets the
  * processor first, and 200 slots that stop at once are not 200 files; `slow` makes that moment longer, on the way down.
  * The end writes a last one.
- * A full disk costs the snapshot, not the service.
+ * A full disk costs the snapshot, not the service; it is a problem that the supervisor tells whoever asks it.
  */
 export function createSnapshotWriter(
   path: string,
   compose: () => Status,
-  onFailure: (thrown: unknown) => void,
-): { soon(): void; now(): void; slow(): void } & Disposable {
+  problems: Problems,
+): { soon(): void; now(): void; slow(): void; check(): void } & Disposable {
+  const file = new OwnFile(path);
   let closed = false;
   let afterMs: number = limits.supervisor.writeAfterMs;
   let scheduled: NodeJS.Timeout | undefined;
+  // Compact: `agent status` reads it at each call.
+  const write = () => file.write(`${JSON.stringify(compose())}\n`);
   const now = () => {
     clearTimeout(scheduled);
     scheduled = undefined;
     try {
-      // Compact: `agent status` reads it at each call.
-      writeFileAtomic(path, `${JSON.stringify(compose())}\n`, { durable: false });
+      write();
+      // The one that could be written again still complained of the one that could not.
+      if (problems.delete('snapshot')) write();
     } catch (thrown) {
-      onFailure(thrown);
+      problems.set('snapshot', `status.json was not written: ${messageOf(thrown)}`, unwritable(path));
     }
   };
   return {
@@ -139,6 +145,10 @@ export function createSnapshotWriter(
     },
     slow() {
       afterMs = limits.supervisor.downWriteAfterMs;
+    },
+    // At every pulse: somebody damaged or removed it, or it could not be written.
+    check() {
+      if (!closed && file.isAmiss) now();
     },
     [Symbol.dispose]() {
       now();

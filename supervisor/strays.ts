@@ -5,7 +5,7 @@
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { limits } from '../base/limits.ts';
 import { deferred, sleep, within, type Deferred } from '../base/time.ts';
-import { killOnce, markedProcesses, type Marked } from '../state/marks.ts';
+import { killOnce, markedProcesses } from '../state/marks.ts';
 
 interface Request {
   deadlineMs: number;
@@ -68,6 +68,3 @@ export class StrayHunt {
     }
   }
 }
-
-/** Every process that carries a mark of this home, whoever started it. */
-export const processesOfHome = (homeId: string): Marked[] => markedProcesses(INCARNATION_VARIABLE, (mark) => mark.startsWith(`${homeId}.`));

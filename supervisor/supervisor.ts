@@ -2,12 +2,11 @@
  * The supervisor's main flow: own the home, find what an earlier supervisor left, reconcile intent, serve the control
  * socket, start what is wanted, watch, take all down in order. It does no worker's work and imports no service.
  */
-import { rmSync } from 'node:fs';
 import { giveMemoryBack } from '../base/afterStart.ts';
 import { AgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
-import { createLogger, errorFields, type Logger } from '../base/log.ts';
+import { createLogger, type Logger } from '../base/log.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
 import type { DashboardPlace, Receipt, Status } from '../ipc/contracts/supervisor.ts';
@@ -24,12 +23,12 @@ import { readLastBox, saveBox } from './blackBox.ts';
 import { Changes } from './changes.ts';
 import { controlHandlers, controlNotices } from './control.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
-import { sweepTree } from './incarnation.ts';
+import { sweepTree, type IncarnationRecord } from './incarnation.ts';
 import { boundsOf, type Bounds } from './liveness.ts';
 import { Listeners } from './listeners.ts';
 import { ReceiptBook } from './receipts.ts';
 import { isWanted, orderProblems, type Intent } from './reconcile.ts';
-import { findProcesses, writeRecords, type FoundProcesses } from './records.ts';
+import { findProcesses, RecordBook, type FoundProcesses } from './records.ts';
 import { takeHome } from './ownership.ts';
 import { Problems } from './problems.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
@@ -114,17 +113,19 @@ export class Supervisor {
   #gatewayRecords = new Map<string, GatewayRecord>();
   #problems: Problems;
   #adopted = 0;
-  #recordsDue = false;
   /** Stopped by the operator: a supervisor that takes over leaves them so. */
   #stopped = new Set<string>();
   #pauseStamp = '';
   #changes = new Changes();
   #order = new StartOrder(this.slots, this.#changes);
   #snapshot: ReturnType<typeof createSnapshotWriter>;
+  #records: RecordBook;
   #receipts: ReceiptBook;
   #listeners: Listeners;
   #endedAnswer = deferred<void>();
   #down: Promise<Receipt[]> | undefined;
+  /** On the way down: wait for running work, for the stop signal alone, or for nothing. */
+  #haste: 'none' | 'signal' | 'kill' = 'none';
   #only: Set<string> | undefined;
 
   constructor(options: SupervisorOptions, token: string, lock: HeldLock) {
@@ -143,17 +144,19 @@ export class Supervisor {
       fields: { slot: 'supervisor' },
       redact: this.#redact,
     });
-    this.#snapshot = createSnapshotWriter(
-      options.home.run.status,
-      () => this.status(),
-      (thrown) => this.log.error('status.json was not written', errorFields(thrown)),
-    );
     this.orphanMs = options.orphanMs ?? limits.worker.orphanMs;
     this.bounds = boundsOf(this.#settings.config.supervisor?.liveness);
     this.#trees = new Trees({ home: options.home.root, ...(options.cgroupRoot === undefined ? {} : { cgroupRoot: options.cgroupRoot }) });
     this.#adoptedEnds = this.#life.use(new AdoptedWatch());
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.#problems = new Problems(this.log);
+    this.#snapshot = createSnapshotWriter(options.home.run.status, () => this.status(), this.#problems);
+    this.#records = new RecordBook({
+      path: options.home.run.slots,
+      compose: () => this.#onRecord(),
+      problems: this.#problems,
+      told: () => this.#snapshot.soon(),
+    });
     const config = () => this.#settings.config;
     this.#outputs = new SlotOutputs({ dir: options.home.run.dir, config, redact: this.#redact, log: this.log });
     this.upkeep = new Upkeep({
@@ -241,15 +244,21 @@ export class Supervisor {
     return this.#order.isDone && waiting().length === 0;
   }
 
-  /** Drains and stops everything, those that use others first; a second call joins. */
+  /** Drains and stops everything, those that use others first. A second call joins; without `drain` it ends the waiting for running work. */
   down({ actor, drain }: { actor: string; drain: boolean }): Promise<Receipt[]> {
     for (const runner of this.slots.values()) this.#order.forget(runner);
-    this.#down ??= this.#goDown(actor, drain);
+    this.#records.close();
+    if (!drain && this.#haste === 'none') this.#haste = 'signal';
+    if (this.#down && !drain) for (const runner of this.slots.values()) runner.skipDrain();
+    this.#down ??= this.#goDown(actor);
     return this.#down;
   }
 
-  /** Second ctrl-C: no more waiting for drains. */
-  hurry = (): void => this.slots.forEach((runner) => runner.killAll());
+  /** Second ctrl-C or SIGTERM while it goes down: what is being stopped is killed, what has its turn later is killed then. */
+  hurry(): void {
+    this.#haste = 'kill';
+    for (const runner of this.slots.values()) if (runner.state === 'draining') runner.killAll();
+  }
 
   status(): Status {
     const { release, managedBy, demo } = this.#options;
@@ -401,7 +410,7 @@ export class Supervisor {
       handover: (spec) => (spec.handover === 'overlap' && !this.#listeners.holds(spec) ? 'standby' : spec.handover),
       redact: this.#redact,
       changed: (runner) => this.#changed(runner),
-      recordsChanged: () => this.#saveRecords(),
+      recordsChanged: () => this.#records.soon(),
       ended: (box) => {
         if (!saveBox(this.home.crash, box)) this.log.error(`the report on the end of ${box.slot} could not be written`);
       },
@@ -415,6 +424,8 @@ export class Supervisor {
     this.#life.use(
       startPulse((nowMs) => {
         this.look();
+        this.#snapshot.check();
+        this.#records.check();
         void this.#mendSocket();
         for (const runner of this.slots.values()) runner.check(nowMs, this.bounds);
         this.#leaveWhenUnused(nowMs);
@@ -442,39 +453,28 @@ export class Supervisor {
     this.#snapshot.soon();
   }
 
-  /** Once per turn of the loop. What was started and is not on record yet when this process is killed is found by its mark. */
-  #saveRecords(): void {
-    // On the way down nothing starts: a record of a process that has ended proves itself void.
-    if (this.#recordsDue || this.#down) return;
-    this.#recordsDue = true;
-    setImmediate(() => {
-      this.#recordsDue = false;
-      this.#writeRecords();
-    });
-  }
-
-  #writeRecords(): void {
+  #onRecord(): { records: IncarnationRecord[]; stopped: string[] } {
     const all = [...this.slots.values()];
-    const records = all.flatMap(({ incarnation }) => (incarnation && incarnation.pid > 0 ? [incarnation.record] : []));
-    try {
-      const finished = all.filter(({ isFinished }) => isFinished).map(({ spec }) => spec.slot);
-      writeRecords(this.home.run.slots, records, [...this.#stopped, ...finished]);
-    } catch (thrown) {
-      this.log.error('slots.json was not written: a new supervisor could not take these workers over', errorFields(thrown));
-    }
+    const finished = all.filter(({ isFinished }) => isFinished).map(({ spec }) => spec.slot);
+    return {
+      records: all.flatMap(({ incarnation }) => (incarnation && incarnation.pid > 0 ? [incarnation.record] : [])),
+      stopped: [...this.#stopped, ...finished],
+    };
   }
 
   // --- the end ---
 
-  async #goDown(actor: string, drain: boolean): Promise<Receipt[]> {
-    this.log.info('going down', { actor, drain });
+  async #goDown(actor: string): Promise<Receipt[]> {
+    this.log.info('going down', { actor, drain: this.#haste === 'none' });
     this.#snapshot.slow();
     const receipts: Receipt[] = [];
     const all = [...this.slots.values()];
     for (const tier of [...new Set(all.map(({ spec }) => spec.tier))].toSorted((a, b) => b - a)) {
       const runners = all.filter((runner) => runner.spec.tier === tier && runner.state !== 'down');
       this.#trees.expectEnds(runners.filter(({ incarnation }) => incarnation !== undefined).length);
-      receipts.push(...(await Promise.all(runners.map((runner) => runner.stop(actor, 'the service goes down', drain)))));
+      const stops = runners.map((runner) => runner.stop(actor, 'the service goes down', this.#haste === 'none'));
+      if (this.#haste === 'kill') this.hurry();
+      receipts.push(...(await Promise.all(stops)));
     }
     this.#receipts.keep(...receipts);
     // The answer to whoever asked leaves first: it is composed in the microtasks before this, and closing a link sends what waits.
@@ -487,7 +487,7 @@ export class Supervisor {
     for (const runner of this.slots.values()) runner.release();
     this.#snapshot[Symbol.dispose]();
     // What was stopped by hand is stopped until the next start of the service.
-    rmSync(this.home.run.slots, { force: true });
+    this.#records.remove();
     this.log.info('ended');
     this.upkeep[Symbol.dispose]();
     await this.#life.disposeAsync();

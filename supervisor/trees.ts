@@ -4,10 +4,10 @@
  */
 import { basename } from 'node:path';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
-import { digest, hexId } from '../base/ids.ts';
-import { killOnce } from '../state/marks.ts';
+import { hexId } from '../base/ids.ts';
+import { homeIdOf, killOnce, processesOfHome } from '../state/marks.ts';
 import { Cgroup, CgroupPlace } from './cgroup.ts';
-import { processesOfHome, StrayHunt } from './strays.ts';
+import { StrayHunt } from './strays.ts';
 
 export interface TreesOptions {
   /** Root of the home: its marks are told from those of other homes. */
@@ -22,7 +22,7 @@ export class Trees {
   readonly #strays = new StrayHunt();
 
   constructor({ home, cgroupRoot }: TreesOptions) {
-    this.#homeId = digest(home, 12);
+    this.#homeId = homeIdOf(home);
     this.#place = cgroupRoot === null ? undefined : CgroupPlace.find(cgroupRoot);
   }
 

@@ -1,18 +1,17 @@
 /** `agent down`: drains and stops everything, and waits for it, also for workers whose supervisor is gone. */
-import { isAgentError } from '../../base/errors.ts';
+import { AgentError, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
-import { stop } from '../../ipc/contracts/peer.ts';
 import { down, type Receipt } from '../../ipc/contracts/supervisor.ts';
-import { dial } from '../../ipc/dial.ts';
-import { openHome, readToken, type Home } from '../../state/home.ts';
+import { openHome, type Home } from '../../state/home.ts';
 import { isSameProcess } from '../../state/processIdentity.ts';
 import { drainOption, jsonOption, type Command, type Input } from '../command.ts';
-import { withSupervisor } from '../connect.ts';
+import { dialSupervisor } from '../connect.ts';
 import { withProgress } from '../progress.ts';
 import { receiptSentence } from '../slots.ts';
-import { isAlive, readSnapshot } from '../snapshot.ts';
+import { readSnapshot } from '../snapshot.ts';
+import { stopOrphans } from '../stopOrphans.ts';
 import { print, printError, printJson } from '../terminal.ts';
 
 export const command: Command = {
@@ -22,7 +21,7 @@ export const command: Command = {
   options: [drainOption, jsonOption],
   examples: [
     { line: 'agent down', does: 'finish running work, then stop all of it' },
-    { line: 'agent down --no-drain', does: 'at once' },
+    { line: 'agent down --no-drain', does: 'at once; also while another `agent down` waits for running work' },
   ],
   run,
 };
@@ -32,7 +31,7 @@ async function run(input: Input): Promise<number> {
   const drain = input.options.drain !== false;
   const receipts = await withProgress('stopping the service', () => stopAll(home, drain));
   if (!receipts) {
-    const stopped = await withProgress('stopping workers without a supervisor', () => stopOrphans(home));
+    const stopped = await withProgress('stopping workers without a supervisor', () => stopOrphans(home, { drain }));
     if (input.json) printJson({ running: false, receipts: [], stopped });
     else
       print(
@@ -45,17 +44,25 @@ async function run(input: Input): Promise<number> {
   const failed = receipts.filter(({ ok }) => !ok);
   if (input.json) printJson({ running: failed.length > 0, receipts });
   else for (const receipt of receipts.filter(({ ok, old_pid }) => ok && old_pid !== null)) print(receiptSentence(receipt));
-  for (const { slot, error } of failed) printError(new Error(`${slot} did not stop: ${error ?? 'unknown cause'}`), input.json);
+  if (failed.length) printError(stopFailed(failed), input.json);
   if (!input.json && !failed.length) print('The service is down.');
   return failed.length ? exitCodes.failed : exitCodes.ok;
 }
 
+function stopFailed(failed: Receipt[]): AgentError {
+  const what = failed.map(({ slot, error }) => `${slot} did not stop${error ? `: ${error}` : ''}`).join('; ');
+  return new AgentError('STOP_FAILED', what, { fix: '`agent logs supervisor` says what survived; `agent doctor` looks for it' });
+}
+
 /** Undefined when no supervisor runs. Waits for the supervisor itself to be gone too. */
 async function stopAll(home: Home, drain: boolean): Promise<Receipt[] | undefined> {
-  const supervisor = readSnapshot(home)?.status.supervisor;
+  const snapshot = readSnapshot(home);
+  // One that lives makes its socket again when somebody has cleaned up.
+  const startingMs = snapshot?.live ? limits.supervisor.mendedMs : 0;
   try {
-    const { receipts } = await withSupervisor(home, (link) => link.call(down, { actor: 'cli', drain }));
-    if (supervisor) await gone(() => isSameProcess(supervisor));
+    using link = await dialSupervisor(home, { startingMs });
+    const { receipts } = await link.call(down, { actor: 'cli', drain });
+    if (snapshot) await gone(() => isSameProcess(snapshot.status.supervisor));
     return receipts;
   } catch (thrown) {
     if (isAgentError(thrown) && thrown.code === 'NO_SUPERVISOR') return undefined;
@@ -63,30 +70,8 @@ async function stopAll(home: Home, drain: boolean): Promise<Receipt[] | undefine
   }
 }
 
-/** Workers outlive a killed supervisor (house, Processes): each is asked over its own socket. */
-async function stopOrphans(home: Home): Promise<string[]> {
-  const rows = readSnapshot(home)?.status.workers.filter(({ pid }) => isAlive(pid)) ?? [];
-  const stopped = await Promise.all(
-    rows.map(async ({ slot, pid }) => {
-      try {
-        using link = await dial(home.run.socket(slot), { token: readToken(home) ?? '', slot: 'cli' });
-        if (link.peer.pid !== pid) return undefined;
-        await link.call(stop, {});
-      } catch {
-        return undefined;
-      }
-      return (await gone(() => isAlive(pid))) ? slot : undefined;
-    }),
-  );
-  return stopped.filter((slot) => slot !== undefined);
-}
-
-/** Whether it is, within the time a drain and a SIGTERM may take. */
-async function gone(alive: () => boolean): Promise<boolean> {
+/** Within the time a drain and a SIGTERM may take. */
+async function gone(alive: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + limits.worker.drainMs + limits.worker.termMs;
-  while (alive()) {
-    if (performance.now() >= deadlineMs) return false;
-    await sleep(10);
-  }
-  return true;
+  while (alive() && performance.now() < deadlineMs) await sleep(10);
 }

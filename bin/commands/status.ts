@@ -1,12 +1,15 @@
-/** `agent status`: the snapshot as a table or JSON. Calls nobody, loads next to nothing. */
+/** `agent status`: the snapshot as a table or JSON. Calls nobody unless it is damaged or old, loads next to nothing. */
+import { existsSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
+import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
+import { formatDuration } from '../../base/time.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
 import { allReady, readSnapshot, type Snapshot } from '../snapshot.ts';
 import { statusView } from '../statusView.ts';
-import { out, print, printError, printJson } from '../terminal.ts';
+import { note, out, print, printError, printJson } from '../terminal.ts';
 
 export const command: Command = {
   name: 'status',
@@ -24,11 +27,23 @@ export const command: Command = {
 async function run(input: Input): Promise<number> {
   const home = openHome();
   if (hasFlag(input, 'watch')) return watch(home, input);
-  const snapshot = readSnapshot(home);
+  const snapshot = await currentSnapshot(home);
   if (input.json) printJson(document(home, snapshot));
   else if (snapshot) print(statusView(snapshot, painter(out)));
   if (!snapshot?.live) printError(noSupervisor(home, snapshot), input.json);
   return exitCode(snapshot);
+}
+
+/** What the supervisor has written; where that is damaged, or older than it can be, what it says itself. */
+async function currentSnapshot(home: Home): Promise<Snapshot | undefined> {
+  const written = readSnapshot(home);
+  const isOld = written !== undefined && written.live && written.ageMs > limits.supervisor.snapshotStaleMs;
+  if ((written && !isOld) || !existsSync(home.run.supervisorSocket)) return written;
+  const { askSnapshot } = await import('../askSnapshot.ts');
+  const asked = await askSnapshot(home);
+  if (!asked && isOld)
+    note(`agent: the supervisor has written nothing for ${formatDuration(written.ageMs)} and does not answer — agent doctor`);
+  return asked ?? written;
 }
 
 function exitCode(snapshot: Snapshot | undefined): number {
@@ -43,7 +58,7 @@ function document(home: Home, snapshot: Snapshot | undefined): unknown {
 }
 
 function noSupervisor(home: Home, snapshot: Snapshot | undefined): AgentError {
-  const past = snapshot ? '' : ', and none has run there yet';
+  const past = snapshot ? '' : existsSync(home.run.status) ? `, and ${home.run.status} cannot be read` : ', and none has run there yet';
   return new AgentError('NO_SUPERVISOR', `no supervisor runs on ${home.root}${past}`, { fix: 'start it with `agent up`' });
 }
 

@@ -60,7 +60,8 @@ function report(home: Home, status: Status, input: Input): number {
   const unready = unreadyLines(status.workers);
   if (input.json) printJson({ already_running: false, dashboard: loginAddress(home, status), status });
   else printDashboard(home, status);
-  for (const line of unready)
+  // With --json one error, whatever the number of slots.
+  for (const line of input.json && unready.length ? [unready.join('; ')] : unready)
     printError(new AgentError('START_FAILED', line, { fix: 'the rest of the service runs; `agent status` shows it' }), input.json);
   return unready.length ? exitCodes.failed : exitCodes.ok;
 }
@@ -70,8 +71,12 @@ async function foreground(home: Home, options: LaunchOptions, input: Input): Pro
   process.title = 'agent-supervisor';
   const supervisor = await runSupervisor(options).catch((thrown: unknown) => {
     if (isAgentError(thrown) && thrown.code === 'ALREADY_RUNNING') return undefined;
-    throw thrown;
+    if (!isAgentError(thrown) || thrown.code !== 'HOME_UNUSABLE') throw thrown;
+    // Whoever starts this again and again is told that a restart cannot help.
+    printError(thrown, input.json);
+    return exitCodes.config;
   });
+  if (typeof supervisor === 'number') return supervisor;
   if (!supervisor) {
     using link = await dialSupervisor(home, { startingMs: limits.ipc.startingMs });
     const { status, changed } = await joinService(home, link, options);

@@ -1,29 +1,32 @@
-/** `agent why <slot>`: the last abnormal end in a sentence, then the evidence. Reads files alone: works with everything down. */
+/** `agent why [slot]`: the last abnormal end in a sentence, then the evidence; of all slots one line each. Reads files alone: works with everything down. */
 import { AgentError } from '../../base/errors.ts';
-import { explainSlot, readBoxes, type Why } from '../../ipc/blackBoxes.ts';
+import { visibleText } from '../../base/visibleText.ts';
+import { explainSlot, readBoxes, slotsWithBoxes, type Why } from '../../ipc/blackBoxes.ts';
 import type { Receipt } from '../../ipc/contracts/supervisor.ts';
 import { readReceipts } from '../../ipc/receiptFile.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, slotArgument, type Command, type Input } from '../command.ts';
 import { noSupervisor } from '../connect.ts';
 import { knownSlots, receiptSentence, slotOf } from '../slots.ts';
-import { readSnapshot } from '../snapshot.ts';
+import { localTime, ago } from '../instants.ts';
+import { readSnapshot, type Snapshot } from '../snapshot.ts';
 import { unknownName } from '../suggest.ts';
 import { note, print, printJson } from '../terminal.ts';
-import { whyText } from '../whyView.ts';
+import { overviewText, whyText } from '../whyView.ts';
 
 export const command: Command = {
   name: 'why',
   summary: 'Say why a slot ended or does not start',
   details:
-    'First a sentence, with the fix where it is known; then how often this happened, the last lines, resources before the end, what it was doing, and where a hung one stood. Ten ends are kept per slot, in crash/ of the home.',
-  arguments: [slotArgument],
+    'Without a slot: what became of each, one line each. With one: first a sentence, with the fix where it is known; then how often this happened, the last lines, resources before the end, what it was doing, and where a hung one stood. Ten ends are kept per slot, in crash/ of the home.',
+  arguments: [{ ...slotArgument, optional: true }],
   options: [
     jsonOption,
     { flags: '--last <n>', summary: 'list the last n ends as well (default 1); of receipts the last n (default 20)' },
     { flags: '--receipts', summary: 'instead: who started, stopped or restarted it, and what came of it' },
   ],
   examples: [
+    { line: 'agent why', does: 'what is wrong now, and the last abnormal end of every slot' },
     { line: 'agent why gateway', does: 'one sentence, the fix, then the evidence' },
     { line: 'agent why agent --last 10', does: 'every end on record, to see whether they are the same' },
     { line: 'agent why gateway --receipts', does: 'each command on it: when, by whom, why, how long it was away' },
@@ -34,8 +37,10 @@ export const command: Command = {
 
 async function run(input: Input): Promise<number> {
   const home = openHome();
-  const slot = slotOf(input.args[0]!, input.profile);
+  const given = input.args[0];
+  const slot = given === undefined ? undefined : slotOf(given, input.profile);
   if (hasFlag(input, 'receipts')) return showReceipts(home, slot, input);
+  if (slot === undefined) return showOverview(home, input);
   const why = explain(home, slot, lastOf(input, 1));
   if (input.json) printJson(why);
   else print(whyText(why));
@@ -43,20 +48,42 @@ async function run(input: Input): Promise<number> {
 }
 
 /** From their file, newest first: also with everything down. Errors: UNKNOWN_SLOT. */
-function showReceipts(home: Home, slot: string, input: Input): number {
-  if (!knownSlots(home).includes(slot)) throw unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT');
+function showReceipts(home: Home, slot: string | undefined, input: Input): number {
+  if (slot !== undefined && !knownSlots(home).includes(slot)) throw unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT');
   const receipts = readReceipts(home.run.receipts)
-    .filter((receipt) => receipt.slot === slot)
+    .filter((receipt) => slot === undefined || receipt.slot === slot)
     .slice(-lastOf(input, 20))
     .toReversed();
-  if (input.json) printJson({ slot, receipts });
-  else if (receipts.length === 0) note(`agent: nobody has started, stopped or restarted ${slot} by a command yet`);
-  else print(receipts.map(receiptText).join('\n'));
+  const nowMs = Date.now();
+  if (input.json) printJson({ slot: slot ?? null, receipts });
+  else if (receipts.length === 0) note(`agent: nobody has started, stopped or restarted ${slot ?? 'anything'} by a command yet`);
+  else print(receipts.map((receipt) => receiptText(receipt, nowMs)).join('\n'));
   return 0;
 }
 
-const receiptText = (receipt: Receipt): string =>
-  `${receipt.at}  ${receipt.ok ? receiptSentence(receipt) : `${receipt.slot} did not ${receipt.action}: ${receipt.error ?? 'no reason is known'}`}  (${receipt.actor}: ${receipt.cause})`;
+function receiptText(receipt: Receipt, nowMs: number): string {
+  const { at, ok, slot, action, error, actor, cause } = receipt;
+  const what = ok ? receiptSentence(receipt) : `${slot} did not ${action}: ${error ?? 'no reason is known'}`;
+  return visibleText(`${localTime(at)} (${ago(at, nowMs)})  ${what}  (${actor}: ${cause})`);
+}
+
+/** What became of every slot: those that are not well first, then the latest end first. Errors: USAGE, NO_SUPERVISOR. */
+function showOverview(home: Home, input: Input): number {
+  if (input.options.last !== undefined) throw new AgentError('USAGE', '--last is about one slot', { fix: 'agent why <slot> --last 5' });
+  const snapshot = readSnapshot(home);
+  const rows = snapshot?.status.workers ?? [];
+  const names = [...new Set([...rows.map(({ slot }) => slot), ...slotsWithBoxes(home.crash)])];
+  if (names.length === 0) throw noSupervisor(home);
+  const whys = names.map((slot) => whyOf(home, slot, snapshot, 0));
+  const rank = ({ state }: Why) => (state === 'parked' ? 0 : state === 'backoff' ? 1 : 2);
+  const slots = whys
+    .toSorted((a, b) => rank(a) - rank(b) || (b.last_exit?.at ?? '').localeCompare(a.last_exit?.at ?? ''))
+    .map(({ slot, state, sentence, fix, last_exit, times, first_at }) => ({ slot, state, sentence, fix, last_exit, times, first_at }));
+  if (!snapshot?.live) note(`agent: ${noSupervisor(home).message}; this is what is on record`);
+  if (input.json) printJson({ slots });
+  else print(overviewText(slots));
+  return 0;
+}
 
 function lastOf({ options }: Input, preset: number): number {
   const text = String(options.last ?? preset);
@@ -70,12 +97,16 @@ function lastOf({ options }: Input, preset: number): number {
 /** Errors: UNKNOWN_SLOT, NO_SUPERVISOR when nothing has ever been written about it. */
 function explain(home: Home, slot: string, count: number): Why {
   const snapshot = readSnapshot(home);
-  const row = snapshot?.status.workers.find((worker) => worker.slot === slot);
-  const boxes = readBoxes(home.crash, slot);
-  if (!row && boxes.length === 0) {
+  const why = whyOf(home, slot, snapshot, count);
+  if (why.state === null && why.last_exit === null) {
     if (!knownSlots(home).includes(slot)) throw unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT');
     throw noSupervisor(home);
   }
-  if (row && !snapshot!.live) note(`agent: ${noSupervisor(home).message}; this is from its last snapshot`);
-  return explainSlot(slot, { row, boxes, watchedSince: snapshot?.status.supervisor.started_at }, count);
+  if (why.state !== null && !snapshot!.live) note(`agent: ${noSupervisor(home).message}; this is from its last snapshot`);
+  return why;
+}
+
+function whyOf(home: Home, slot: string, snapshot: Snapshot | undefined, count: number): Why {
+  const row = snapshot?.status.workers.find((worker) => worker.slot === slot);
+  return explainSlot(slot, { row, boxes: readBoxes(home.crash, slot), watchedSince: snapshot?.status.supervisor.started_at }, count);
 }

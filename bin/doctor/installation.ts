@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { release } from '../../state/release.ts';
 import { loadNative, nativeModules } from '../service/nativeModules.ts';
 import { NODE_MIN, nodeIsNewEnough } from '../service/selfCheck.ts';
+import { installationOf, reinstallHint } from '../service/reinstall.ts';
 import { fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
 
 export const installationChecks: readonly Check[] = [
@@ -33,7 +34,7 @@ function launcher(): Finding {
   try {
     accessSync(own, constants.X_OK);
   } catch {
-    return fail(`${own} is missing or cannot be executed`, existsSync(own) ? `chmod +x ${own}` : 'install the package again');
+    return fail(`${own} is missing or cannot be executed`, existsSync(own) ? `chmod +x ${own}` : reinstallHint());
   }
   const found = (process.env.PATH ?? '')
     .split(delimiter)
@@ -50,11 +51,16 @@ async function native(): Promise<Finding[]> {
     nativeModules.map(async (name) => {
       const fault = await loadNative(name);
       if (fault === undefined) return { ...ok('loads'), of: name };
-      const rebuild =
-        name === 'node-pty' ? 'npm run prepare (global: npm install -g agent-service --allow-scripts=node-pty)' : `npm rebuild ${name}`;
-      return fail(fault, rebuild, { of: name });
+      return fail(fault, rebuildHint(name), { of: name });
     }),
   );
+}
+
+/** A checkout need not be installed anew for one module. */
+function rebuildHint(name: string): string {
+  const { root, built } = release();
+  if (installationOf({ root, built }) !== 'checkout') return reinstallHint();
+  return `cd ${root} && ${name === 'node-pty' ? 'npm run prepare' : `npm rebuild ${name}`}`;
 }
 
 /** After an update of the files, what runs is still the old. */

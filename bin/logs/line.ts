@@ -2,6 +2,8 @@
 import { levels, type Level } from '../../base/closedWords.ts';
 import { severity } from '../../base/log.ts';
 import type { Paint, Style } from '../../base/paint.ts';
+import { printedLine, visibleLines, visibleText } from '../../base/visibleText.ts';
+import { localTimeMs } from '../instants.ts';
 
 export interface LogLine {
   raw: string;
@@ -52,18 +54,18 @@ export function passes({ record }: LogLine, { level, sinceMs, component, session
 const levelStyle: Record<Level, Style> = { debug: 'dim', info: 'green', warn: 'yellow', error: 'red', fatal: 'magenta' };
 const HEAD: ReadonlySet<string> = new Set(['time', 'level', 'component', 'slot', 'pid', 'msg', 'stack', 'repeated', 'cause']);
 
-/** `2026-01-02 12:00:01.123 warn  gateway  message  key=value`, local time; a stack below. */
+/** `2026-01-02 12:00:01.123 warn  gateway  message  key=value`, local time; a stack below. What programs and strangers said steers no terminal. */
 export function renderLine({ raw, record }: LogLine, paint: Paint): string {
-  if (!record) return paint('dim', raw);
+  if (!record) return paint('dim', printedLine(raw));
   const { time, level, component, msg, repeated, slot } = record;
   const rest = Object.entries(record)
     .filter(([field, value]) => !HEAD.has(field) && value !== undefined && value !== null)
     .map(([field, value]) => `${field}=${typeof value === 'string' ? quoted(value) : JSON.stringify(value)}`);
   const where = slot && slot !== component ? `${slot}/${component}` : component;
-  const head = `${paint('dim', localTime(time))} ${paint(levelStyle[level], level.padEnd(5))} ${paint('cyan', where.padEnd(10))} ${msg}`;
+  const head = `${paint('dim', localTimeMs(visibleText(time)))} ${paint(levelStyle[level], level.padEnd(5))} ${paint('cyan', visibleText(where).padEnd(10))} ${printedLine(msg)}`;
   const times = repeated ? paint('yellow', ` ×${repeated}`) : '';
-  const stack = typeof record.stack === 'string' ? `\n${paint('dim', record.stack.split('\n').slice(1).join('\n'))}` : '';
-  return `${head}${times}${rest.length ? paint('dim', `  ${rest.join(' ')}`) : ''}${stack.trimEnd()}`;
+  const stack = typeof record.stack === 'string' ? `\n${paint('dim', visibleLines(record.stack.split('\n').slice(1).join('\n')))}` : '';
+  return `${head}${times}${rest.length ? paint('dim', `  ${visibleText(rest.join(' '))}`) : ''}${stack.trimEnd()}`;
 }
 
 /** Always one JSON object: a line that is not ours is wrapped. */
@@ -71,11 +73,3 @@ export const jsonLine = ({ raw, record }: LogLine): string =>
   record ? raw : JSON.stringify({ time: null, level: 'info', component: 'unknown', msg: raw });
 
 const quoted = (value: string): string => (/[\s"=]/.test(value) || value === '' ? JSON.stringify(value) : value);
-
-function localTime(iso: string): string {
-  const date = new Date(iso);
-  if (Number.isNaN(date.getTime())) return iso;
-  const two = (n: number) => String(n).padStart(2, '0');
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, '0')}`;
-}

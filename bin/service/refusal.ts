@@ -4,6 +4,7 @@ import { AgentError } from '../../base/errors.ts';
 import { runCommand } from '../../base/runCommand.ts';
 import type { ServicePlan } from '../../state/servicePlan.ts';
 import { isTemporary } from './plan.ts';
+import { GLOBAL_INSTALL, reinstallHint } from './reinstall.ts';
 
 interface Refusal {
   what: string;
@@ -20,9 +21,9 @@ export async function refuseWhatCannotBoot(plan: ServicePlan): Promise<void> {
 function lyingAround({ node, entry, home }: ServicePlan): Refusal | undefined {
   for (const path of [entry, node]) {
     if (path.includes('/_npx/'))
-      return { what: `${path} is in the cache of npx, which npm may empty`, fix: 'install the package: npm install -g agent-service' };
+      return { what: `${path} is in the cache of npx, which npm may empty`, fix: `install the package: ${GLOBAL_INSTALL}` };
     if (isTemporary(path)) return { what: `${path} is in a temporary folder`, fix: 'install the package in a place that stays' };
-    if (!existsSync(path)) return { what: `${path} is missing`, fix: 'install the package again' };
+    if (!existsSync(path)) return { what: `${path} is missing`, fix: reinstallHint() };
   }
   if (isTemporary(home)) return { what: `the home ${home} is in a temporary folder`, fix: 'set AGENT_HOME to a place that stays' };
   return undefined;

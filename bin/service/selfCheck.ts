@@ -11,7 +11,7 @@ import { openHome, prepareHome } from '../../state/home.ts';
 import { release } from '../../state/release.ts';
 import { loadNative, nativeModules } from './nativeModules.ts';
 
-/** Lowest Node that runs the product (package.json, engines). */
+/** Lowest Node that runs the product; where npm brings a pinned one, npm itself may run on an older (package.json, engines). */
 export const NODE_MIN = [24, 12] as const;
 
 /** One line per fault on stderr. Answers 0, or 78. */

@@ -115,13 +115,13 @@ t.test('a reused pid does not make a dead supervisor look alive', async (t) => {
   t.equal((await cli(['status'], { home })).code, 3);
 });
 
-t.test('without any snapshot, or with one that cannot be read, it says that none has run', async (t) => {
+t.test('without any snapshot it says that none has run, of one that cannot be read that it cannot', async (t) => {
   using home = testHome();
   for (const content of [undefined, '', '{"workers":', '[]', 'null', '{"supervisor":1}']) {
     if (content !== undefined) home.write('run/status.json', content);
     const { code, stdout, stderr } = await cli(['status'], { home });
     t.same({ code, stdout }, { code: 3, stdout: '' }, String(content));
-    t.match(stderr, /none has run there yet/, String(content));
+    t.match(stderr, content === undefined ? /none has run there yet/ : /run\/status\.json cannot be read/, String(content));
   }
   t.same(JSON.parse((await cli(['status', '--json'], { home })).stdout), {
     supervisor: null,
@@ -131,6 +131,18 @@ t.test('without any snapshot, or with one that cannot be read, it says that none
     at: null,
     home: home.root,
   });
+});
+
+t.test('what strangers and programs said steers no terminal: the reason of a pause, a summary, a problem', async (t) => {
+  using home = testHome();
+  const evil = 'x\u001b[2J\u001b]0;title\u0007\ny';
+  engagePause(home.estop, { reason: evil });
+  snapshot(home, [worker('cron', { state: 'backoff', pid: null, last_exit: { ...lastExit(), summary: evil }, reason: evil })]);
+  const { stdout } = await cli(['status'], { home });
+  // eslint-disable-next-line no-control-regex -- what must not be there
+  t.notMatch(stdout, /[\u0000-\u0009\u000b-\u001f]/);
+  t.match(stdout, /Paused: .*\(x\\x1b\[2J/);
+  t.match(stdout, /Not ready: cron is backoff: x\\x1b/);
 });
 
 t.test('--watch needs a terminal', async (t) => {

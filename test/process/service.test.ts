@@ -74,6 +74,19 @@ t.test('the supervisor leaves with 78 when a restart cannot help', async (t) => 
   t.match(await agentd([], { home: service.home, env: { XPC_SERVICE_NAME: 'ai.agent.agent-service' } }), { code: 0 });
 });
 
+t.test('so does `agent up --foreground`, whose restarts a container decides on; a file stands where profiles/ belongs', async (t) => {
+  using home = testHome();
+  home.write('profiles', 'x');
+  const { code, stdout, stderr } = await cli(['up', '--foreground', '--json'], { home });
+  t.same({ code, stdout }, { code: 78, stdout: '' });
+  t.match(JSON.parse(stderr), { error: { code: 'HOME_UNUSABLE', message: /profiles: it is not a directory/, fix: /^move it away: mv / } });
+  const background = await cli(['up', '--json'], { home });
+  t.equal(background.code, 1);
+  t.match(JSON.parse(background.stderr), {
+    error: { code: 'START_FAILED', message: /profiles: it is not a directory/, fix: /^move it away: mv / },
+  });
+});
+
 t.test('the entry can be asked whether it would run', async (t) => {
   using home = testHome();
   t.match(await agentd(['--check'], { home }), { code: 0, stderr: '' });

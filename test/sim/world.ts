@@ -380,6 +380,9 @@ export class World {
       case 'proveGone':
         runner.going = true;
         return;
+      case 'skipDrain':
+        // The ladder under way ends sooner; when it ends is the tape's affair.
+        return;
       case 'killProcess':
         if (!runner.main?.alive) return;
         runner.main.alive = false;

@@ -54,6 +54,11 @@ const table: { name: string; given: End[]; want: string[] }[] = [
     given: every(8, 1_000, { code: 75, readyMs: 20_000 }),
     want: Array.from({ length: 8 }, () => 'now'),
   },
+  {
+    name: 'lesson 2: exit 75 soon after each start is a loop like any other: at once five times, then parked',
+    given: every(7, 3_000, { code: 75, readyMs: 2_500 }),
+    want: ['now', 'now', 'now', 'now', 'now', 'park', 'park'],
+  },
   { name: 'exit 75 without ever serving is a failed start', given: [end({ code: 75, readyMs: undefined })], want: ['delay 500'] },
   {
     name: 'the second end with the same permanent signature parks',

@@ -84,6 +84,18 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       fix: /startup_ms/,
     },
     {
+      name: 'a sidecar that is not ready has settings of its own',
+      ending: { isSidecar: true, signal: 'SIGKILL', killedFor: 'was not ready within 20 s' },
+      cause: /because it was not ready/,
+      fix: /services\.<slot>\.start_timeout_seconds/,
+    },
+    {
+      name: 'a sidecar with too much memory',
+      ending: { isSidecar: true, signal: 'SIGKILL', killedFor: 'used 213 MB of memory, more than its hard limit of 60 MB' },
+      cause: /because it used 213 MB/,
+      fix: /services\.<slot>\.memory_max_mb/,
+    },
+    {
       name: 'blocked',
       ending: { signal: 'SIGABRT', killedFor: 'blocked its main loop: …' },
       cause: /because it blocked/,

@@ -150,3 +150,26 @@ t.test('following keeps up with a writer in another process that rotates while i
   await following;
   t.same(seen, written);
 });
+
+const plain = (_style: string, text: string): string => text;
+
+t.test('a line for people loses the colours of a program and steers no terminal', (t) => {
+  const line = (fields: Record<string, unknown>) =>
+    renderLine(
+      parseLine(JSON.stringify({ time: '2026-01-02T12:00:00.000Z', level: 'info', component: 'stdio', msg: 'm', ...fields })),
+      plain,
+    );
+  const cases = [
+    { name: 'colours', given: line({ msg: '\u001b[32mgreen\u001b[0m tea' }), want: /stdio {6}green tea$/ },
+    { name: 'a cleared screen', given: line({ msg: 'a\u001b[2Jb\nc' }), want: /a\\x1b\[2Jb\\nc$/ },
+    { name: 'a field', given: line({ nick: '\u001b]0;t\u0007' }), want: /nick=\\x1b\]0;t\\x07$/ },
+    { name: 'a stack', given: line({ stack: 'Error: x\n    at \u001b[2J' }), want: /\n {4}at \\x1b\[2J$/ },
+    {
+      name: 'a line that is not ours',
+      given: renderLine(parseLine('torn \u001b[1mbold\u001b[0m \u0007'), plain),
+      want: /^torn bold \\x07$/,
+    },
+  ];
+  for (const { name, given, want } of cases) t.match(given, want, name);
+  t.end();
+});
