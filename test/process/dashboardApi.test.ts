@@ -141,7 +141,7 @@ t.test(
     for (const [method, body] of [['GET'], ['POST', {}], ['DELETE']] as const)
       t.match((await send(dashboard, method, '/api/pause?profile=nobody', body)).json(), { status: 404, code: 'UNKNOWN_PROFILE' }, method);
 
-    await using isolated = await startDashboard(home, { profile: 'other' });
+    await using isolated = await startDashboard(home, { profile: 'other', env: { AGENT_DASHBOARD_SESSION_TOKEN: dashboard.token } });
     t.same(await held(isolated, '?profile=all'), [
       ['default', all],
       ['other', all],

@@ -38,6 +38,6 @@ export function heldWords({ engaged_at, expires_at, reason, holds }: Held): stri
   const what = all ? 'Held' : `${sentence(holds.map((part) => parts[part]).join(' and '))} are held`;
   const since = engaged_at ? ` for ${age(engaged_at).replace('now', 'a moment')}` : '';
   const left = expires_at === null ? 0 : Date.parse(expires_at) - Date.now();
-  const until = left > 0 ? ` The pause ends by itself in ${duration(left)}.` : '';
+  const until = left > 0 ? ` It goes on by itself in ${duration(left)}.` : '';
   return `${what}${since}${reason ? `: ${reason}` : ''}. Running work finishes; nothing new${all ? '' : ' of them'} starts by itself.${until}`;
 }

@@ -1,11 +1,11 @@
 /** Files below one root: look, take, bring, make, delete. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { FolderPlus, Upload as UploadIcon } from 'lucide-react';
+import { FolderPlus, Trash2, Upload as UploadIcon } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { request } from '../api.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import { Button } from '../ui/button.tsx';
+import { Button, IconButton } from '../ui/button.tsx';
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx';
 import { SwitchField, TextField } from '../ui/field.tsx';
 import { Empty, PlaceBody, Skeleton } from '../ui/place.tsx';
@@ -14,6 +14,7 @@ import { toast } from '../ui/toast.tsx';
 import { Crumbs, FileList, type FileRow } from './fileList.tsx';
 import { Preview } from './preview.tsx';
 import { saveFile } from './saveFile.ts';
+import { Trash } from './trash.tsx';
 import { Uploads, useUploads } from './uploadList.tsx';
 
 export function FilesPlace() {
@@ -28,6 +29,7 @@ export function FilesPlace() {
   const [shown, setShown] = useState<FileRow | null>(null);
   const [deleting, setDeleting] = useState<FileRow | null>(null);
   const [making, setMaking] = useState(false);
+  const [trash, setTrash] = useState(false);
   const [failed, setFailed] = useState<Error | null>(null);
   const picker = useRef<HTMLInputElement>(null);
   const { data, error, refetch } = useQuery({
@@ -71,6 +73,9 @@ export function FilesPlace() {
             <div className="min-w-0 flex-1 basis-60">
               {data && <Crumbs root={data.root} path={data.path} onGo={(next) => go({ path: next })} />}
             </div>
+            <IconButton label="Trash" disabled={!data} onClick={() => setTrash(true)}>
+              <Trash2 size={16} />
+            </IconButton>
             <Button icon={<FolderPlus size={16} />} disabled={!data} onClick={() => setMaking(true)}>
               New folder
             </Button>
@@ -126,6 +131,7 @@ export function FilesPlace() {
         {deleting?.is_directory ? 'The folder goes with everything in it' : 'It goes'} into the trash of the root (.agent-trash), where it
         stays for a month. What lies in the trash already is deleted for good.
       </ConfirmDialog>
+      {data && trash && <Trash folder={data.path} onClose={() => setTrash(false)} />}
       {data && <NewFolder open={making} folder={data.path} onClose={() => setMaking(false)} onMade={again} />}
     </>
   );
