@@ -1,7 +1,7 @@
 /** Which agent of this machine the page talks to, and whether its automation is held; there is nothing to choose while there is but one. */
 import { Link } from '@tanstack/react-router';
 import { CirclePause } from 'lucide-react';
-import { holding, usePauses, type Held } from './pauses.ts';
+import { holding, usePauses } from './pauses.ts';
 import { openProfile, useProfile, useProfiles } from './profile.ts';
 
 export function ProfilePicker() {
@@ -11,43 +11,41 @@ export function ProfilePicker() {
   const names = data?.profiles.map(({ name }) => name) ?? [];
   // A profile that is gone is still what the address says.
   const listed = names.includes(current) ? names : [current, ...names];
+  if (listed.length < 2) return null;
   return (
-    <>
-      <PausedSign pauses={holding(pauses, current)} />
-      {listed.length > 1 && (
-        <select
-          aria-label="Profile"
-          title={`Profile: ${current}`}
-          value={current}
-          // Pauses are made in terminals too.
-          onFocus={() => void refetch()}
-          onChange={(event) => openProfile(event.target.value)}
-          className="h-7 w-full max-w-40 min-w-0 appearance-none truncate rounded-lg border border-edge bg-paper px-1 text-center text-xs text-ink pointer-coarse:h-10"
-        >
-          {listed.map((name) => (
-            <option key={name} value={name}>
-              {name}
-              {pauses.some(({ profile }) => profile === name && name !== 'default') ? ' (paused)' : ''}
-            </option>
-          ))}
-        </select>
-      )}
-    </>
+    <select
+      aria-label="Profile"
+      title={`Profile: ${current}`}
+      value={current}
+      // Pauses are made in terminals too.
+      onFocus={() => void refetch()}
+      onChange={(event) => openProfile(event.target.value)}
+      className="h-7 w-full max-w-40 min-w-0 appearance-none truncate rounded-lg border border-edge bg-paper px-1 text-center text-xs text-ink pointer-coarse:h-10"
+    >
+      {listed.map((name) => (
+        <option key={name} value={name}>
+          {name}
+          {name !== current && pauses.some(({ profile }) => profile === name && name !== 'default') ? ' (paused)' : ''}
+        </option>
+      ))}
+    </select>
   );
 }
 
-function PausedSign({ pauses }: { pauses: readonly Held[] }) {
-  const [first] = pauses;
+/** Stands while the automation of this profile is held, by its own pause or by that of all. */
+export function PausedSign() {
+  const current = useProfile();
+  const [first] = holding(usePauses().data ?? [], current);
   if (!first) return null;
-  const whose = first.profile === 'default' ? '' : ` of ${first.profile}`;
+  const whose = first.profile === 'default' ? 'automation' : `automation of ${first.profile}`;
   return (
     <Link
       to="/workers"
-      title={`Automation${whose} is paused${first.reason ? `: ${first.reason}` : ''}`}
+      title={`Paused: ${whose}${first.reason ? ` (${first.reason})` : ''}`}
+      aria-label={`Paused: ${whose}. See Workers`}
       className="grid size-8 shrink-0 place-items-center rounded-lg text-warn hover:bg-sunken pointer-coarse:size-10"
     >
       <CirclePause size={17} aria-hidden="true" />
-      <span className="sr-only">Automation{whose} is paused</span>
     </Link>
   );
 }

@@ -41,21 +41,14 @@ export function PauseSwitch({ pauses, profiles, here, busy, onPause, onResume, c
   const flip = (name: string) => (on: boolean) => (on ? onPause(name, PLAIN) : onResume(name));
   return (
     <section aria-label="Automation" className="grid gap-3 rounded-xl border border-line bg-surface p-4">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <PauseRow
-          label="Pause automation"
-          pause={all}
-          runs={RUNS}
-          disabled={busy || !profiles.includes(ALL)}
-          hint={profiles.includes(ALL) ? '' : ' The page of the whole machine lifts it.'}
-          onChange={flip(ALL)}
-        />
-        {free.length > 0 && (
-          <Button weight="quiet" disabled={busy} onClick={() => setAsking(true)}>
-            With a reason…
-          </Button>
-        )}
-      </div>
+      <PauseRow
+        label="Pause automation"
+        pause={all}
+        runs={RUNS}
+        disabled={busy || !profiles.includes(ALL)}
+        hint={profiles.includes(ALL) ? '' : ' The page of the whole machine lifts it.'}
+        onChange={flip(ALL)}
+      />
       {own.map((name) => (
         <PauseRow
           key={name}
@@ -66,6 +59,11 @@ export function PauseSwitch({ pauses, profiles, here, busy, onPause, onResume, c
           onChange={flip(name)}
         />
       ))}
+      {free.length > 0 && (
+        <Button weight="quiet" className="-ml-3 justify-self-start" disabled={busy} onClick={() => setAsking(true)}>
+          With a reason…
+        </Button>
+      )}
       {children}
       {asking && (
         <PauseDialog
@@ -99,7 +97,7 @@ interface PauseRowProps {
 
 function PauseRow({ label, pause, runs, hint = '', disabled, onChange }: PauseRowProps) {
   return (
-    <label className="flex min-w-0 flex-1 basis-72 items-center gap-4">
+    <label className="flex min-w-0 items-center gap-4">
       <span className="min-w-0 flex-1">
         <span className="block font-medium break-words">{label}</span>
         <span className="block text-sm break-words text-soft">{pause ? heldWords(pause) + hint : runs}</span>
