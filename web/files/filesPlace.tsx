@@ -132,7 +132,7 @@ export function FilesPlace() {
         stays for a month. What lies in the trash already is deleted for good.
       </ConfirmDialog>
       {data && trash && <Trash folder={data.path} onClose={() => setTrash(false)} />}
-      {data && <NewFolder open={making} folder={data.path} onClose={() => setMaking(false)} onMade={again} />}
+      {data && making && <NewFolder folder={data.path} onClose={() => setMaking(false)} onMade={again} />}
     </>
   );
 }
@@ -140,26 +140,33 @@ export function FilesPlace() {
 /** The browser's own, not our list. */
 type FileList_ = globalThis.FileList;
 
-function NewFolder({ open, folder, onClose, onMade }: { open: boolean; folder: string; onClose: () => void; onMade: () => void }) {
+function NewFolder({ folder, onClose, onMade }: { folder: string; onClose: () => void; onMade: () => void }) {
   const [name, setName] = useState('');
+  // `isPending` comes with the next drawing, and a second key may come before.
+  const asked = useRef(false);
   const make = useMutation({
     mutationFn: () => request('POST /api/files/mkdir', { body: { path: `${folder}/${name.trim()}` } }),
     onSuccess: () => {
-      setName('');
       onMade();
       onClose();
     },
+    onError: () => (asked.current = false),
   });
   const bad = /\//.test(name) ? 'A name holds no slash.' : undefined;
+  const submit = () => {
+    if (asked.current || name.trim() === '' || bad) return;
+    asked.current = true;
+    make.mutate();
+  };
   return (
     <Dialog
-      open={open}
+      open
       onClose={onClose}
       title="New folder"
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={name.trim() === '' || bad !== undefined || make.isPending} onClick={() => make.mutate()}>
+          <Button weight="strong" disabled={name.trim() === '' || bad !== undefined || make.isPending} onClick={submit}>
             Make it
           </Button>
         </>
@@ -168,7 +175,7 @@ function NewFolder({ open, folder, onClose, onMade }: { open: boolean; folder: s
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (name.trim() !== '' && !bad && !make.isPending) make.mutate();
+          submit();
         }}
       >
         <TextField label="Name" value={name} error={bad} maxLength={255} onChange={(event) => setName(event.target.value)} />
