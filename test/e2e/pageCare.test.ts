@@ -162,6 +162,40 @@ t.test(
   },
 );
 
+t.test('an upload goes on while one looks elsewhere, and is heard of when it fails there', { timeout: 60_000 }, async (t) => {
+  using home = testHome();
+  const root = join(home.root, '..', 'files');
+  mkdirSync(root, { recursive: true });
+  home.write('config.yaml', `dashboard:\n  files_root: ${root}\n`);
+  await using dashboard = await startDashboard(home);
+  await using browser = await startBrowser();
+  const { page } = await browser.open(`${dashboard.address}files`);
+  await page.getByText('This folder is empty').waitFor();
+  const line = await browser.context.newCDPSession(page);
+  await line.send('Network.enable');
+  const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 512 * 1_024 };
+  await line.send('Network.emulateNetworkConditions', slow);
+  const chosen = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(20 << 20) };
+  await page.locator('input[type=file]').setInputFiles(chosen);
+  const uploads = page.getByRole('list', { name: 'Uploads' });
+  await uploads.getByText('large.bin').waitFor();
+  const go = (place: string) => page.getByRole('navigation', { name: 'Places' }).getByRole('link', { name: place, exact: true }).click();
+  await go('Logs');
+  await page.getByRole('heading', { name: 'Logs' }).waitFor();
+  await go('Files');
+  await uploads.getByText('large.bin').waitFor();
+  await uploads.getByRole('progressbar').waitFor();
+  await go('Logs');
+  await page.getByRole('heading', { name: 'Logs' }).waitFor();
+  await dashboard.worker.kill('SIGKILL');
+  await page.getByText(/large.bin was not taken: .* See Files/).waitFor();
+  await go('Files');
+  await uploads.getByRole('button', { name: 'Try again' }).waitFor();
+  await uploads.getByRole('button', { name: 'Dismiss large.bin' }).click();
+  await uploads.waitFor({ state: 'detached' });
+  t.notOk(existsSync(join(root, 'large.bin')));
+});
+
 t.test('a full store of the browser costs no word: what is written stands, is sent and answered', { timeout: 60_000 }, async (t) => {
   using home = testHome();
   await using _agent = await startWorker(home, 'agent', { demo: true });

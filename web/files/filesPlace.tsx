@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { FolderPlus, Trash2, Upload as UploadIcon } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { useCallback, useRef, useState } from 'react';
 import { request } from '../api.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import { Button, IconButton } from '../ui/button.tsx';
@@ -15,7 +15,8 @@ import { Crumbs, FileList, type FileRow } from './fileList.tsx';
 import { Preview } from './preview.tsx';
 import { saveFile } from './saveFile.ts';
 import { Trash } from './trash.tsx';
-import { Uploads, useUploads } from './uploadList.tsx';
+import { Uploads } from './uploadList.tsx';
+import { startUpload, useUploads } from './uploadState.ts';
 
 export function FilesPlace() {
   const { path = '', hidden = false } = useSearch({
@@ -36,7 +37,7 @@ export function FilesPlace() {
     queryKey: ['files', path, hidden],
     queryFn: ({ signal }) => request('GET /api/files', { query: { path, hidden } as never, signal }),
   });
-  const again = () => void queries.invalidateQueries({ queryKey: ['files'] });
+  const again = useCallback(() => void queries.invalidateQueries({ queryKey: ['files'] }), [queries]);
   const uploads = useUploads(again);
   const remove = useMutation({
     mutationFn: (row: FileRow) => request('DELETE /api/files', { body: { path: row.path, recursive: row.is_directory } }),
@@ -54,7 +55,7 @@ export function FilesPlace() {
     onSettled: again,
   });
   const take = (files: FileList_ | null) => {
-    if (data) for (const file of files ?? []) uploads.start(file, data.path);
+    if (data) for (const file of files ?? []) startUpload(file, data.path);
   };
 
   return (
@@ -94,7 +95,7 @@ export function FilesPlace() {
               }}
             />
           </div>
-          <Uploads uploads={uploads} />
+          <Uploads items={uploads} />
           {failed && <Problem thrown={failed} />}
           {error && <Problem thrown={error} onRetry={() => void refetch()} />}
           {!data && !error && <Skeleton height={20} />}
