@@ -70,6 +70,8 @@ export const dashboardLimits = {
     uploadMaxBytes: 512 * MiB,
     /** An upload over a slow line; other requests have `dashboard.requestMs`. */
     uploadMs: 1_800_000,
+    /** What a killed process left of a file it was writing is removed after this; a living one shows four times within it that it lives. */
+    asideMs: 3_600_000,
     /** What was deleted stays in the trash so long, and so many of it. */
     trashKeepMs: 30 * 86_400_000,
     trashMax: 1_000,

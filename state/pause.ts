@@ -7,7 +7,7 @@ import { pauseScopes, type PauseScope } from '../base/closedWords.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { uuid } from '../base/ids.ts';
 import { writeError, writeJsonAtomic } from './atomicFile.ts';
-import type { Home } from './home.ts';
+import type { Home, ProfilePaths } from './home.ts';
 
 export interface Pause {
   path: string;
@@ -23,6 +23,9 @@ export interface Pause {
 export function readPause(home: Home, profile = 'default', nowMs = Date.now()): Pause | undefined {
   return readPauses(home, profile, nowMs)[0];
 }
+
+/** The pause of one profile alone; of the default one it is the root home's, which holds every profile. Never throws. */
+export const ownPause = ({ estop }: Pick<ProfilePaths, 'estop'>, nowMs = Date.now()): Pause | undefined => readSentinel(estop, nowMs);
 
 function readPauses(home: Home, profile: string, nowMs: number): Pause[] {
   const paths = profile === 'default' ? [home.estop] : [home.estop, home.profile(profile).estop];

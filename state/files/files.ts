@@ -8,7 +8,7 @@ import { isoTime } from '../../base/time.ts';
 import { visibleText } from '../../base/visibleText.ts';
 import { mimeOf } from './mediaTypes.ts';
 import { checkName, fileError, type FilePlaces } from './places.ts';
-import { writeWhole, type Content } from './wholeFile.ts';
+import { isAside, sweepAside, writeWhole, type Content } from './wholeFile.ts';
 
 export interface FileEntry {
   name: string;
@@ -22,7 +22,7 @@ export interface FileEntry {
 
 const { entriesMax, readMaxBytes, uploadMaxBytes } = limits.files;
 
-/** Errors: NOT_FOUND, PATH_REFUSED, FILE_FAILED. */
+/** Half-written files are nobody's and not listed; those that nobody writes any more are removed on the way. Errors: NOT_FOUND, PATH_REFUSED, FILE_FAILED. */
 export async function listFolder(places: FilePlaces, path: string, showHidden: boolean) {
   const dir = places.existing(path);
   const root = places.root();
@@ -32,6 +32,10 @@ export async function listFolder(places: FilePlaces, path: string, showHidden: b
     // Bytes: a name that is not UTF-8 is listed too.
     for await (const { name } of await opendir(dir, { encoding: 'buffer' as BufferEncoding })) {
       const bytes = name as unknown as Buffer;
+      if (bytes[0] === DOT && isAside(bytes.toString())) {
+        await sweepAside(join(dir, bytes.toString()));
+        continue;
+      }
       if (!showHidden && bytes[0] === DOT) continue;
       const entry = await entryOf(places, dir, bytes);
       if (!entry) continue;

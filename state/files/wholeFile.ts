@@ -7,6 +7,7 @@ import { link, lstat, open, rename, unlink, type FileHandle } from 'node:fs/prom
 import { basename, dirname, join } from 'node:path';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
+import { limits } from '../../base/limits.ts';
 import { visibleText } from '../../base/visibleText.ts';
 import { fileError } from './places.ts';
 
@@ -26,12 +27,14 @@ export interface WholeFile {
 
 /** Answers its size. Errors: FILE_EXISTS, FILE_TOO_LARGE, DISK_FULL, FILE_FAILED, NOT_FOUND; nothing is left behind then. */
 export async function writeWhole({ target, overwrite, maxBytes = Infinity, mode, signal }: WholeFile, content: Content): Promise<number> {
-  const aside = join(dirname(target), `.${hexId(16)}.upload`);
+  const aside = join(dirname(target), asideName());
   const handle = await open(aside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode).catch(
     (thrown: unknown) => {
       throw fileError(target, thrown);
     },
   );
+  // Content may be long in coming: from a pipe, over a slow line.
+  const alive = setInterval(() => void handle.utimes(new Date(), new Date()).catch(() => {}), asideMs / 4).unref();
   try {
     const size = await writeAll(handle, content, { name: basename(target), maxBytes, signal });
     await handle.sync();
@@ -43,9 +46,22 @@ export async function writeWhole({ target, overwrite, maxBytes = Infinity, mode,
     signal?.throwIfAborted();
     throw fileError(target, thrown);
   } finally {
+    clearInterval(alive);
     await handle.close();
     await unlink(aside).catch(() => {});
   }
+}
+
+const { asideMs } = limits.files;
+const asideName = (): string => `.${hexId(16)}.upload`;
+
+/** What is being written here, or was when its process was killed: nobody's file yet. */
+export const isAside = (name: string): boolean => /^\.[0-9a-f]{16}\.upload$/.test(name);
+
+/** Removes what a killed process left; `path` is of a name that `isAside`. Never throws. */
+export async function sweepAside(path: string, nowMs: number = Date.now()): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isFile() && nowMs - found.mtimeMs > asideMs) await unlink(path).catch(() => {});
 }
 
 interface Writing {

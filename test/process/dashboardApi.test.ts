@@ -105,6 +105,51 @@ t.test('pause and resume through the API are the sentinel file, for the profile 
   );
 });
 
+t.test(
+  'the pauses are listed for a profile, with what each holds; an isolated dashboard knows its own and the one that holds all',
+  async (t) => {
+    using home = testHome({ 'profiles/work/SOUL.md': 'You work.', 'profiles/other/SOUL.md': 'You rest.' });
+    await using dashboard = await startDashboard(home);
+    const send = (on: TestDashboard, method: string, path: string, body?: unknown) =>
+      on.ask(path, { method, ...(body === undefined ? {} : { headers: json, body: JSON.stringify(body) }) });
+    const held = async (on: TestDashboard, query = '') =>
+      (await on.ask(`/api/pause${query}`))
+        .json<{ pauses: { profile: string; holds: string[] }[] }>()
+        .pauses.map(({ profile, holds }) => [profile, holds]);
+    const all = ['cron', 'gateway', 'webhook'];
+    t.same(await held(dashboard, '?profile=all'), []);
+    t.equal((await send(dashboard, 'POST', '/api/pause?profile=other', { profile: 'work', scope: ['cron'] })).status, 200, 'the body wins');
+    t.ok(existsSync(home.profile('work').estop));
+    t.same(await held(dashboard), [], 'the default profile is not concerned');
+    t.same(await held(dashboard, '?profile=work'), [['work', ['cron']]]);
+    home.write('profiles/other/ESTOP', '');
+    home.write('ESTOP', '{"scope":["corn"]}');
+    t.same(await held(dashboard, '?profile=other'), [
+      ['default', all],
+      ['other', all],
+    ]);
+    t.same(await held(dashboard, '?profile=all'), [
+      ['default', all],
+      ['other', all],
+      ['work', ['cron']],
+    ]);
+    t.match(
+      (await send(dashboard, 'DELETE', '/api/pause?profile=work')).json(),
+      { lifted: true, paused: { path: home.estop } },
+      'that of all still holds',
+    );
+    for (const [method, body] of [['GET'], ['POST', {}], ['DELETE']] as const)
+      t.match((await send(dashboard, method, '/api/pause?profile=nobody', body)).json(), { status: 404, code: 'UNKNOWN_PROFILE' }, method);
+
+    await using isolated = await startDashboard(home, { profile: 'other', env: { AGENT_DASHBOARD_SESSION_TOKEN: dashboard.token } });
+    t.same(await held(isolated, '?profile=all'), [
+      ['default', all],
+      ['other', all],
+    ]);
+    t.match((await isolated.ask('/api/pause?profile=work')).json(), { status: 404, code: 'UNKNOWN_PROFILE' });
+  },
+);
+
 t.test('sessions and messages are those of the agent worker', async (t) => {
   using home = testHome();
   await using agent = await startWorker(home, 'agent', { demo: true });

@@ -1,9 +1,10 @@
 /** The rules of files, for the page and `agent files` alike: what may be seen, what a name is, the trash. */
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, lutimesSync, mkdirSync, readFileSync, readdirSync, renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t from 'tap';
 import { isAgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
 import { spokenLines, steadyText, visibleLines, visibleText } from '../../base/visibleText.ts';
 import { listFolder, makeFolder, openFile, takeIn } from '../../state/files/files.ts';
 import { createFilePlaces, type FilePlaces } from '../../state/files/places.ts';
@@ -196,6 +197,39 @@ t.test('a file that is written appears at the end, and whoever was faster keeps 
     readdirSync(here.root).filter((name) => name.endsWith('.upload')),
     [],
   );
+});
+
+t.test('what a killed process left of a file is never listed, and gone an hour later; nothing else is touched', async (t) => {
+  using here = ground();
+  const hour = limits.files.asideMs / 1_000;
+  const now = Date.now() / 1_000;
+  const old = {
+    left: '.0123456789abcdef.upload',
+    theirs: '.0123456789abcdeF.upload',
+    longer: '.0123456789abcdef0.upload',
+    named: 'x.upload',
+  };
+  for (const name of Object.values(old)) {
+    writeFileSync(here.at(name), 'half');
+    utimesSync(here.at(name), now - hour - 60, now - hour - 60);
+  }
+  writeFileSync(here.at('.1111111111111111.upload'), 'still comes');
+  mkdirSync(here.at('.2222222222222222.upload'));
+  symlinkSync('b.txt', here.at('.3333333333333333.upload'));
+  for (const name of ['.2222222222222222.upload', '.3333333333333333.upload']) lutimesSync(here.at(name), now - 2 * hour, now - 2 * hour);
+  const listed = (await listFolder(here.places, '', true)).entries.map(({ name }) => name);
+  t.same(listed.toSorted(), [old.longer, old.theirs, 'b.txt', 'notes', old.named].toSorted());
+  const found = readdirSync(here.root);
+  t.notOk(found.includes(old.left), 'what nobody writes any more is gone');
+  for (const name of [
+    '.1111111111111111.upload',
+    '.2222222222222222.upload',
+    '.3333333333333333.upload',
+    old.theirs,
+    old.longer,
+    old.named,
+  ])
+    t.ok(found.includes(name), name);
 });
 
 t.test('text of strangers is spelled out where it would steer a terminal, and left alone elsewhere', async (t) => {

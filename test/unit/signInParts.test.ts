@@ -7,8 +7,10 @@ import { createClients } from '../../services/dashboard/auth/client.ts';
 import { safeNext } from '../../services/dashboard/auth/loginPage.ts';
 import { createOneTime } from '../../services/dashboard/auth/oneTime.ts';
 import { createSeal } from '../../services/dashboard/auth/seal.ts';
+import { createSessionWatch } from '../../services/dashboard/auth/sessionWatch.ts';
 import { openSignInFile } from '../../services/dashboard/auth/signInFile.ts';
 import { createTries } from '../../services/dashboard/auth/tries.ts';
+import { until } from '../harness/until.ts';
 
 t.test('a hash is made, read again and checked; hashes of others too, in base64 and in hexadecimal', async (t) => {
   const made = await hashPassword('pässword');
@@ -153,6 +155,25 @@ t.test('a session that ends while one process relieves another is over for both,
   for (const file of [older, newer, openSignInFile(path)])
     t.same([file.hasEnded('ses-1'), file.hasEnded('ses-2'), file.hasEnded('x')], [true, true, false]);
   t.end();
+});
+
+t.test('a session signed out at the process that hands over ends its sockets at the next one too', async (t) => {
+  const path = `${t.testdir({})}/signin.json`;
+  const older = openSignInFile(path);
+  const newer = openSignInFile(path);
+  using watch = createSessionWatch(newer, 10);
+  const ended: string[] = [];
+  const person = { user_id: 'u', email: '', display_name: '', org_id: '', provider: 'basic' };
+  for (const sid of ['ses-1', 'ses-2']) {
+    const leave = watch.add({ ...person, sid, began: 0, until: Date.now() + 60_000 }, () => {
+      ended.push(sid);
+      leave();
+    });
+  }
+  older.end('ses-1', Date.now() + 60_000);
+  await until('it has ended', () => ended.length > 0);
+  older.end('ses-3', Date.now() + 60_000);
+  t.same(ended, ['ses-1'], 'the other one goes on');
 });
 
 t.test('who has written the file last is who took over, not who ended a session last', (t) => {

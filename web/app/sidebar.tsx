@@ -7,7 +7,7 @@ import { IconButton } from '../ui/button.tsx';
 import { useConnectionState, useObservable } from './context.ts';
 import { places, type PlaceEntry } from './places.ts';
 import { signedIn } from '../token.ts';
-import { ProfilePicker } from './profilePicker.tsx';
+import { PausedSign, ProfilePicker } from './profilePicker.tsx';
 import { setTheme, theme, type Theme } from './theme.ts';
 
 /** Only where people sign in: no part of the first load. */
@@ -90,7 +90,10 @@ function Foot({ row = false }: { row?: boolean }) {
         </Suspense>
       )}
       <ProfilePicker />
-      <ThemeButton />
+      <span className="flex items-center">
+        <PausedSign />
+        <ThemeButton />
+      </span>
       <span>{version ? `v${version}` : ' '}</span>
     </div>
   );

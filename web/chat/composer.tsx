@@ -184,6 +184,7 @@ export function Composer({ draftKey, sessionId, working, onSubmit, onStop, lastP
         <textarea
           ref={box}
           rows={1}
+          dir="auto"
           value={text}
           aria-label="Message"
           enterKeyHint={touched() ? 'enter' : 'send'}

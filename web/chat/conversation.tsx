@@ -1,5 +1,5 @@
 /** One chat: its messages, what is under way, and the composer. */
-import { useRouterState } from '@tanstack/react-router';
+import { Link, useRouterState } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from 'react';
 import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import { useConnection, useConnectionState, useSession } from '../app/context.ts';
@@ -30,11 +30,12 @@ export function Conversation({ id }: { id: string }) {
   const list = useRef<ListHandle>(null);
   const [sent, setSent] = useState(0);
   const { transcript, failure } = state;
-  const rows = useMemo(() => rowsOf(state, phase === 'ready'), [state, phase]);
+  // Of a chat that cannot be shown, what was on its way to it still is.
+  const rows = useMemo(() => rowsOf(failure ? { ...state, transcript: null } : state, phase === 'ready'), [state, failure, phase]);
   const working = rows.at(-1)?.kind === 'work';
   const [picture, setPicture] = useState<Attachment | null>(null);
   const actions = useRowActions(link, composer, setPicture);
-  const submit = useSubmit(link, () => setSent((count) => count + 1));
+  const submit = useSubmit(link, failure, () => setSent((count) => count + 1));
   const older = useCallback(() => void link.loadOlder(), [link]);
   useEscape(working, () => void link.interrupt());
   useLinkedMessage(link, list, transcript);
@@ -42,7 +43,7 @@ export function Conversation({ id }: { id: string }) {
 
   return (
     <>
-      <PlaceHeader title={info?.title ?? (transcript ? 'Chat' : ' ')}>
+      <PlaceHeader title={info?.title ?? (transcript || failure ? 'Chat' : ' ')}>
         {transcript && (
           <ChatTools
             id={id}
@@ -54,10 +55,11 @@ export function Conversation({ id }: { id: string }) {
         )}
       </PlaceHeader>
       <main className="flex min-h-0 flex-1 flex-col">
-        {failure ? (
-          <Unshown failure={failure} />
-        ) : transcript || rows.length > 0 ? (
+        {failure && <Unshown failure={failure} />}
+        {rows.length > 0 || (transcript && !failure) ? (
           <MessageList rows={rows} actions={actions} busy={working} followKey={sent} onNearStart={older} handle={list} />
+        ) : failure ? (
+          <div className="flex-1" />
         ) : (
           <Loading />
         )}
@@ -86,8 +88,16 @@ export function Conversation({ id }: { id: string }) {
 
 function Unshown({ failure: { message, fix } }: { failure: Failed }) {
   return (
-    <div className="mx-auto w-full max-w-3xl flex-1 px-4 py-6 md:px-6">
-      <Notice tone="bad" title="This chat cannot be shown">
+    <div className="mx-auto w-full max-w-3xl px-4 py-6 md:px-6">
+      <Notice
+        tone="bad"
+        title="This chat cannot be shown"
+        actions={
+          <Link to="/" className="self-center text-accent underline underline-offset-3">
+            Begin a new one
+          </Link>
+        }
+      >
         <p>{message}</p>
         {fix && <p className="text-soft">{fix}</p>}
       </Notice>
@@ -135,11 +145,12 @@ function useRowActions(link: SessionLink, composer: RefObject<ComposerHandle | n
   );
 }
 
-/** Slash commands are run, everything else is said. */
-function useSubmit(link: SessionLink, onSent: () => void): (submission: Submission) => Promise<Failed | null> {
+/** Slash commands are run, everything else is said; to a chat that is not there nothing is, and the words stay in their box. */
+function useSubmit(link: SessionLink, gone: Failed | null, onSent: () => void): (submission: Submission) => Promise<Failed | null> {
   const connection = useConnection();
   const run = useCommand(link);
   return async ({ text, files, busy, replace, aside }) => {
+    if (gone) return gone;
     onSent();
     if (aside) void link.askAside(text);
     else if (files.length === 0 && isCommand(text)) void run(text);

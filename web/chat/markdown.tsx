@@ -39,7 +39,7 @@ export const Markdown = memo(function Markdown({ text, growing = false }: { text
 
 const Block = memo(
   function Block({ token }: { token: Token }) {
-    return <div dangerouslySetInnerHTML={{ __html: htmlOf(token) }} />;
+    return <div dir="auto" dangerouslySetInnerHTML={{ __html: htmlOf(token) }} />;
   },
   (before, after) => before.token === after.token || (before.token.raw === after.token.raw && stands(after.token)),
 );

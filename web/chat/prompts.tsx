@@ -23,7 +23,9 @@ export function Bubble({ text, faded = false, children }: BubbleProps) {
       data-role="user"
     >
       {children}
-      <p className="wrap-anywhere whitespace-pre-wrap">{text}</p>
+      <p dir="auto" className="wrap-anywhere whitespace-pre-wrap">
+        {text}
+      </p>
     </div>
   );
 }

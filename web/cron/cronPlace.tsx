@@ -1,11 +1,11 @@
 /** Jobs, when they run next, how they ran, and blueprints to make them from. */
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { LayoutTemplate, Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { Job } from '../../ipc/contracts/cron.ts';
-import { request } from '../api.ts';
 import { PlaceHeader } from '../app/header.tsx';
+import { holding, useLift, usePauses } from '../app/pauses.ts';
+import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { Empty, PlaceBody, Skeleton } from '../ui/place.tsx';
@@ -102,32 +102,27 @@ export function CronPlace() {
   );
 }
 
-/** Whether automation as a whole is held, and the way out of it. */
+/** Whether the jobs of this profile are held, and the way out of it. */
 function usePaused() {
-  const queries = useQueryClient();
-  const { data } = useQuery({
-    queryKey: ['status'],
-    queryFn: ({ signal }) => request('GET /api/status', { signal }),
-    refetchInterval: 5_000,
-  });
-  const resume = useMutation({
-    mutationFn: () => request('DELETE /api/pause'),
-    onSuccess: () => toast('Automation goes on.'),
-    onSettled: () => queries.invalidateQueries(),
-  });
-  const pause = data?.paused ?? null;
-  const notice = pause && (
+  const { data = [] } = usePauses(5_000);
+  const resume = useLift();
+  const pauses = holding(data, useProfile()).filter(({ holds }) => holds.includes('cron'));
+  const notices = pauses.map(({ profile, reason }) => (
     <Notice
+      key={profile}
       tone="warn"
-      title="Automation is paused"
+      title={profile === 'default' ? 'Automation is paused' : `Automation of ${profile} is paused`}
       actions={
-        <Button disabled={resume.isPending} onClick={() => resume.mutate()}>
+        <Button
+          disabled={resume.isPending}
+          onClick={() => resume.mutate(profile, { onSuccess: ({ paused }) => paused ?? toast('Automation goes on.') })}
+        >
           Resume
         </Button>
       }
     >
-      {pause.reason ? `${pause.reason}. ` : ''}Due jobs are held and run once it is lifted.
+      {reason ? `${reason}. ` : ''}Due jobs are held and run once it is lifted.
     </Notice>
-  );
-  return { paused: pause !== null, notice: resume.error ? <Problem thrown={resume.error} /> : notice };
+  ));
+  return { paused: pauses.length > 0, notice: resume.error ? <Problem thrown={resume.error} /> : notices };
 }

@@ -36,7 +36,7 @@ export function FileList({ rows, onOpen, onDownload, onDelete }: FileListProps) 
           ),
         },
         { name: 'Size', figures: true, cell: ({ is_directory, size }) => (is_directory ? '–' : bytes(size)) },
-        { name: 'Changed', cell: ({ mtime }) => <span title={new Date(mtime).toLocaleString()}>{changed(mtime)}</span> },
+        { name: 'Changed', brief: true, cell: ({ mtime }) => <span title={new Date(mtime).toLocaleString()}>{changed(mtime)}</span> },
         {
           name: 'Actions',
           quiet: true,
@@ -66,7 +66,7 @@ function Sign({ row: { is_directory, is_link, mime_type } }: { row: FileRow }) {
   return mime_type?.startsWith('text/') ? <FileText {...look} /> : <File {...look} />;
 }
 
-const changed = (at: string): string => {
+export const changed = (at: string): string => {
   const words = age(at);
   return words === 'now' ? 'just now' : /^\d+ (?:min|h|d)$/.test(words) ? `${words} ago` : words;
 };

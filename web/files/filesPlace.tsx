@@ -1,11 +1,11 @@
 /** Files below one root: look, take, bring, make, delete. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { FolderPlus, Upload as UploadIcon } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { FolderPlus, Trash2, Upload as UploadIcon } from 'lucide-react';
+import { useCallback, useRef, useState } from 'react';
 import { request } from '../api.ts';
 import { PlaceHeader } from '../app/header.tsx';
-import { Button } from '../ui/button.tsx';
+import { Button, IconButton } from '../ui/button.tsx';
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx';
 import { SwitchField, TextField } from '../ui/field.tsx';
 import { Empty, PlaceBody, Skeleton } from '../ui/place.tsx';
@@ -14,7 +14,9 @@ import { toast } from '../ui/toast.tsx';
 import { Crumbs, FileList, type FileRow } from './fileList.tsx';
 import { Preview } from './preview.tsx';
 import { saveFile } from './saveFile.ts';
-import { Uploads, useUploads } from './uploadList.tsx';
+import { Trash } from './trash.tsx';
+import { Uploads } from './uploadList.tsx';
+import { startUpload, useUploads } from './uploadState.ts';
 
 export function FilesPlace() {
   const { path = '', hidden = false } = useSearch({
@@ -28,13 +30,14 @@ export function FilesPlace() {
   const [shown, setShown] = useState<FileRow | null>(null);
   const [deleting, setDeleting] = useState<FileRow | null>(null);
   const [making, setMaking] = useState(false);
+  const [trash, setTrash] = useState(false);
   const [failed, setFailed] = useState<Error | null>(null);
   const picker = useRef<HTMLInputElement>(null);
   const { data, error, refetch } = useQuery({
     queryKey: ['files', path, hidden],
     queryFn: ({ signal }) => request('GET /api/files', { query: { path, hidden } as never, signal }),
   });
-  const again = () => void queries.invalidateQueries({ queryKey: ['files'] });
+  const again = useCallback(() => void queries.invalidateQueries({ queryKey: ['files'] }), [queries]);
   const uploads = useUploads(again);
   const remove = useMutation({
     mutationFn: (row: FileRow) => request('DELETE /api/files', { body: { path: row.path, recursive: row.is_directory } }),
@@ -52,7 +55,7 @@ export function FilesPlace() {
     onSettled: again,
   });
   const take = (files: FileList_ | null) => {
-    if (data) for (const file of files ?? []) uploads.start(file, data.path);
+    if (data) for (const file of files ?? []) startUpload(file, data.path);
   };
 
   return (
@@ -71,6 +74,9 @@ export function FilesPlace() {
             <div className="min-w-0 flex-1 basis-60">
               {data && <Crumbs root={data.root} path={data.path} onGo={(next) => go({ path: next })} />}
             </div>
+            <IconButton label="Trash" disabled={!data} onClick={() => setTrash(true)}>
+              <Trash2 size={16} />
+            </IconButton>
             <Button icon={<FolderPlus size={16} />} disabled={!data} onClick={() => setMaking(true)}>
               New folder
             </Button>
@@ -89,7 +95,7 @@ export function FilesPlace() {
               }}
             />
           </div>
-          <Uploads uploads={uploads} />
+          <Uploads items={uploads} />
           {failed && <Problem thrown={failed} />}
           {error && <Problem thrown={error} onRetry={() => void refetch()} />}
           {!data && !error && <Skeleton height={20} />}
@@ -126,7 +132,8 @@ export function FilesPlace() {
         {deleting?.is_directory ? 'The folder goes with everything in it' : 'It goes'} into the trash of the root (.agent-trash), where it
         stays for a month. What lies in the trash already is deleted for good.
       </ConfirmDialog>
-      {data && <NewFolder open={making} folder={data.path} onClose={() => setMaking(false)} onMade={again} />}
+      {data && trash && <Trash folder={data.path} onClose={() => setTrash(false)} />}
+      {data && making && <NewFolder folder={data.path} onClose={() => setMaking(false)} onMade={again} />}
     </>
   );
 }
@@ -134,26 +141,33 @@ export function FilesPlace() {
 /** The browser's own, not our list. */
 type FileList_ = globalThis.FileList;
 
-function NewFolder({ open, folder, onClose, onMade }: { open: boolean; folder: string; onClose: () => void; onMade: () => void }) {
+function NewFolder({ folder, onClose, onMade }: { folder: string; onClose: () => void; onMade: () => void }) {
   const [name, setName] = useState('');
+  // `isPending` comes with the next drawing, and a second key may come before.
+  const asked = useRef(false);
   const make = useMutation({
     mutationFn: () => request('POST /api/files/mkdir', { body: { path: `${folder}/${name.trim()}` } }),
     onSuccess: () => {
-      setName('');
       onMade();
       onClose();
     },
+    onError: () => (asked.current = false),
   });
   const bad = /\//.test(name) ? 'A name holds no slash.' : undefined;
+  const submit = () => {
+    if (asked.current || name.trim() === '' || bad) return;
+    asked.current = true;
+    make.mutate();
+  };
   return (
     <Dialog
-      open={open}
+      open
       onClose={onClose}
       title="New folder"
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={name.trim() === '' || bad !== undefined || make.isPending} onClick={() => make.mutate()}>
+          <Button weight="strong" disabled={name.trim() === '' || bad !== undefined || make.isPending} onClick={submit}>
             Make it
           </Button>
         </>
@@ -162,7 +176,7 @@ function NewFolder({ open, folder, onClose, onMade }: { open: boolean; folder: s
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (name.trim() !== '' && !bad && !make.isPending) make.mutate();
+          submit();
         }}
       >
         <TextField label="Name" value={name} error={bad} maxLength={255} onChange={(event) => setName(event.target.value)} />

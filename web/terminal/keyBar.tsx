@@ -26,7 +26,8 @@ export function KeyBar({ id }: { id: number }) {
       aria-label="Keys"
       // The keyboard stays open: the focus is not taken.
       onPointerDown={(event) => event.preventDefault()}
-      className="flex shrink-0 gap-1 overflow-x-auto border-t border-line bg-paper px-2 py-1 pointer-fine:hidden"
+      // Words for screen readers are placed in it, or they would widen the page by what is scrolled.
+      className="relative flex shrink-0 gap-1 overflow-x-auto border-t border-line bg-paper px-2 py-1 pointer-fine:hidden"
     >
       <button
         type="button"

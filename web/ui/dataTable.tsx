@@ -6,6 +6,8 @@ export interface Column<T> {
   cell: (row: T) => ReactNode;
   /** Figures stand at the right, in figures of one width. */
   figures?: boolean;
+  /** A word or two that stay on one line, as figures do. */
+  brief?: boolean;
   /** The column's name is for screen readers alone: buttons. */
   quiet?: boolean;
 }
@@ -33,10 +35,10 @@ export function DataTable<T>({ label, rows, keyOf, columns }: DataTableProps<T>)
         <tbody className="max-md:block">
           {rows.map((row) => (
             <tr key={keyOf(row)} className="border-line not-last:border-b max-md:grid max-md:gap-1 max-md:p-4">
-              {columns.map(({ name, cell, figures, quiet }) => (
+              {columns.map(({ name, cell, figures, brief, quiet }) => (
                 <td
                   key={name}
-                  className={`min-w-0 align-baseline max-md:flex max-md:gap-3 md:px-4 md:py-3 ${figures ? 'tabular-nums md:text-right' : ''}`}
+                  className={`min-w-0 align-baseline max-md:flex max-md:gap-3 md:px-4 md:py-3 ${figures ? 'tabular-nums md:text-right' : ''} ${figures || brief ? 'whitespace-nowrap' : ''}`}
                 >
                   {!quiet && (
                     <span aria-hidden="true" className="w-28 shrink-0 text-soft md:hidden">

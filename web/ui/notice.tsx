@@ -43,5 +43,5 @@ export function Badge({ tone, children, busy = false }: { tone: Tone; children: 
 
 /** Text to copy into a terminal. */
 export function Command({ children }: { children: string }) {
-  return <code className="rounded-md bg-sunken px-1.5 py-0.5 font-mono text-[0.8125rem] break-all text-ink">{children}</code>;
+  return <code className="rounded-md bg-sunken px-1.5 py-0.5 font-mono text-[0.8125rem] wrap-anywhere text-ink">{children}</code>;
 }

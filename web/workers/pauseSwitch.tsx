@@ -1,7 +1,6 @@
-/** Holds automation and lets it go on; with a reason and an end where somebody wants to give them. */
+/** Holds automation and lets it go on, of all profiles or of one; with a reason and an end where somebody wants to give them. */
 import { useState, type ReactNode } from 'react';
-import type { Status } from '../../ipc/contracts/supervisor.ts';
-import { age, duration } from '../app/format.ts';
+import { heldWords, type Held } from '../app/pauses.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { SelectField, TextField, Toggle } from '../ui/field.tsx';
@@ -13,10 +12,14 @@ export interface Pause {
 }
 
 interface PauseSwitchProps {
-  paused: Status['paused'];
+  pauses: readonly Held[];
+  /** Those that this page may pause; without `default` in them it is the page of one profile alone. */
+  profiles: readonly string[];
+  /** The one that the page looks at. */
+  here: string;
   busy: boolean;
-  onPause: (pause: Pause) => void;
-  onResume: () => void;
+  onPause: (profile: string, pause: Pause) => void;
+  onResume: (profile: string) => void;
   children?: ReactNode;
 }
 
@@ -29,53 +32,96 @@ const ends = [
   { value: '86400', label: '1 day' },
 ];
 
-export function PauseSwitch({ paused, busy, onPause, onResume, children }: PauseSwitchProps) {
+/** One switch for all profiles, and one for each that is held, or looked at, by itself. */
+export function PauseSwitch({ pauses, profiles, here, busy, onPause, onResume, children }: PauseSwitchProps) {
   const [asking, setAsking] = useState(false);
+  const all = pauses.find(({ profile }) => profile === ALL);
+  const own = profiles.filter((name) => name !== ALL && (name === here || pauses.some(({ profile }) => profile === name)));
+  const free = profiles.filter((name) => !pauses.some(({ profile }) => profile === name));
+  const flip = (name: string) => (on: boolean) => (on ? onPause(name, PLAIN) : onResume(name));
   return (
     <section aria-label="Automation" className="grid gap-3 rounded-xl border border-line bg-surface p-4">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <label className="flex min-w-0 flex-1 basis-72 items-center gap-4">
-          <span className="min-w-0 flex-1">
-            <span className="block font-medium">Pause automation</span>
-            <span className="block text-sm text-soft">{paused ? heldWords(paused) : RUNS}</span>
-          </span>
-          <Toggle checked={paused !== null} disabled={busy} onChange={(on) => (on ? onPause(PLAIN) : onResume())} />
-        </label>
-        {!paused && (
-          <Button weight="quiet" disabled={busy} onClick={() => setAsking(true)}>
-            With a reason…
-          </Button>
-        )}
-      </div>
-      {children}
-      <PauseDialog
-        open={asking}
-        onClose={() => setAsking(false)}
-        onPause={(pause) => {
-          setAsking(false);
-          onPause(pause);
-        }}
+      <PauseRow
+        label="Pause automation"
+        pause={all}
+        runs={RUNS}
+        disabled={busy || !profiles.includes(ALL)}
+        hint={profiles.includes(ALL) ? '' : ' The page of the whole machine lifts it.'}
+        onChange={flip(ALL)}
       />
+      {own.map((name) => (
+        <PauseRow
+          key={name}
+          label={`Pause ${name} alone`}
+          pause={pauses.find(({ profile }) => profile === name)}
+          runs={all ? 'The pause of all profiles holds it.' : 'Its scheduled jobs, webhooks and chat platforms run.'}
+          disabled={busy}
+          onChange={flip(name)}
+        />
+      ))}
+      {free.length > 0 && (
+        <Button weight="quiet" className="-ml-3 justify-self-start" disabled={busy} onClick={() => setAsking(true)}>
+          With a reason…
+        </Button>
+      )}
+      {children}
+      {asking && (
+        <PauseDialog
+          profiles={free}
+          here={here}
+          onClose={() => setAsking(false)}
+          onPause={(name, pause) => {
+            setAsking(false);
+            onPause(name, pause);
+          }}
+        />
+      )}
     </section>
   );
 }
 
+/** Its pause holds every profile. */
+const ALL = 'default';
 const RUNS = 'Scheduled jobs, fire webhooks and chat platforms run. Pausing holds what is new, in every profile; running work finishes.';
 
-function heldWords({ engaged_at, expires_at, reason }: NonNullable<Status['paused']>): string {
-  const since = engaged_at ? ` for ${age(engaged_at).replace('now', 'a moment')}` : '';
-  const left = expires_at === null ? 0 : Date.parse(expires_at) - Date.now();
-  const until = left > 0 ? ` It goes on by itself in ${duration(left)}.` : '';
-  return `Held${since}${reason ? `: ${reason}` : ''}. Running work finishes; nothing new starts by itself.${until}`;
+interface PauseRowProps {
+  label: string;
+  pause: Held | undefined;
+  /** What is said while it is not paused. */
+  runs: string;
+  /** Said behind the words of a pause. */
+  hint?: string;
+  disabled: boolean;
+  onChange: (on: boolean) => void;
 }
 
-function PauseDialog({ open, onClose, onPause }: { open: boolean; onClose: () => void; onPause: (pause: Pause) => void }) {
+function PauseRow({ label, pause, runs, hint = '', disabled, onChange }: PauseRowProps) {
+  return (
+    <label className="flex min-w-0 items-center gap-4">
+      <span className="min-w-0 flex-1">
+        <span className="block font-medium break-words">{label}</span>
+        <span className="block text-sm break-words text-soft">{pause ? heldWords(pause) + hint : runs}</span>
+      </span>
+      <Toggle checked={pause !== undefined} disabled={disabled} onChange={onChange} />
+    </label>
+  );
+}
+
+interface PauseDialogProps {
+  profiles: readonly string[];
+  here: string;
+  onClose: () => void;
+  onPause: (profile: string, pause: Pause) => void;
+}
+
+function PauseDialog({ profiles, here, onClose, onPause }: PauseDialogProps) {
+  const [name, setName] = useState(profiles.includes(here) ? here : profiles[0]!);
   const [reason, setReason] = useState('');
   const [seconds, setSeconds] = useState('');
-  const go = () => onPause({ reason: reason.trim() || PLAIN.reason, ...(seconds === '' ? {} : { ttl_seconds: Number(seconds) }) });
+  const go = () => onPause(name, { reason: reason.trim() || PLAIN.reason, ...(seconds === '' ? {} : { ttl_seconds: Number(seconds) }) });
   return (
     <Dialog
-      open={open}
+      open
       onClose={onClose}
       title="Pause automation"
       actions={
@@ -94,6 +140,14 @@ function PauseDialog({ open, onClose, onPause }: { open: boolean; onClose: () =>
           go();
         }}
       >
+        {profiles.length > 1 && (
+          <SelectField
+            label="Whose"
+            choices={profiles.map((value) => ({ value, label: value === ALL ? 'all profiles' : `${value} alone` }))}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+        )}
         <TextField
           label="Reason"
           hint="Shown wherever the pause shows."

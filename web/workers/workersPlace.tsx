@@ -5,6 +5,8 @@ import type { Receipt } from '../../ipc/contracts/supervisor.ts';
 import { request } from '../api.ts';
 import { age, duration } from '../app/format.ts';
 import { PlaceHeader } from '../app/header.tsx';
+import { usePauses } from '../app/pauses.ts';
+import { useProfile, useProfiles } from '../app/profile.ts';
 import { Command, Notice } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Skeleton } from '../ui/place.tsx';
@@ -32,13 +34,15 @@ export function WorkersPlace() {
       request(`POST /api/workers/:slot/${action}`, { params: { slot }, body: {} }),
     onSettled: again,
   });
+  const profile = useProfile();
+  const pauses = usePauses(LOOK_MS);
+  const { data: profiles } = useProfiles();
   const pause = useMutation({
-    mutationFn: async (wanted: Pause | null) => {
-      // That of the machine: the table says whether it holds, and it holds every profile.
-      if (wanted) await request('POST /api/pause', { body: wanted });
-      else await request('DELETE /api/pause');
+    mutationFn: async ({ name, wanted }: { name: string; wanted: Pause | null }) => {
+      if (wanted) await request('POST /api/pause', { body: { ...wanted, profile: name } });
+      else await request('DELETE /api/pause', { query: { profile: name } });
     },
-    onSettled: again,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['pauses'] }),
   });
 
   return (
@@ -60,12 +64,15 @@ export function WorkersPlace() {
               {fix}
             </Notice>
           ))}
-          {data && (
+          {pauses.error && !pauses.data && !error && <Problem thrown={pauses.error} />}
+          {data && pauses.data && (
             <PauseSwitch
-              paused={data.paused}
+              pauses={pauses.data}
+              profiles={profiles?.profiles.map(({ name }) => name) ?? [profile ?? 'default']}
+              here={profile ?? 'default'}
               busy={pause.isPending}
-              onPause={(wanted) => pause.mutate(wanted)}
-              onResume={() => pause.mutate(null)}
+              onPause={(name, wanted) => pause.mutate({ name, wanted })}
+              onResume={(name) => pause.mutate({ name, wanted: null })}
             >
               {pause.error && <Problem thrown={pause.error} />}
             </PauseSwitch>

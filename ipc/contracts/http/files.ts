@@ -95,10 +95,31 @@ export const deleteFile = httpRoute('DELETE /api/files', {
   errors: [...refusals, 'FILE_EXISTS'],
 });
 
+const Deleted = z.object({
+  /** In the trash: the time of the deletion, then what it was called. */
+  name: z.string(),
+  path: z.string(),
+  /** Where it lay, from the root on; null where nobody wrote it down. */
+  origin: z.string().nullable(),
+  deleted_at: z.string(),
+  is_directory: z.boolean(),
+  /** Bytes; 0 for a folder. */
+  size: z.number(),
+});
+export type Deleted = z.infer<typeof Deleted>;
+
+export const listTrashRoute = httpRoute('GET /api/files/trash', {
+  tag: 'Files',
+  summary: 'What was deleted and can be brought back, the latest first.',
+  result: z.object({ root: z.string(), path: z.string(), entries: z.array(Deleted) }),
+  errors: refusals,
+});
+
 export const restoreFile = httpRoute('POST /api/files/restore', {
   tag: 'Files',
-  summary: 'Brings back what was deleted, named by where it lies in the trash or by the path it had. Nothing is replaced.',
-  body: z.strictObject({ path: Path.min(1), profile: Profile }),
+  summary:
+    'Brings back what was deleted, named by where it lies in the trash or by the path it had; into `folder` instead of where it lay. Nothing is replaced.',
+  body: z.strictObject({ path: Path.min(1), folder: Path.optional(), profile: Profile }),
   result: z.object({ ok: z.literal(true), path: z.string() }),
   errors: [...refusals, 'FILE_EXISTS'],
 });

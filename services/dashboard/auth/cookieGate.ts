@@ -78,7 +78,7 @@ export function createCookieGate(parts: Parts): Gate {
   const kept = openSignInFile(parts.file);
   const secret = settings.secret ?? kept.secret;
   const sessions = createSessions(providers, secret, kept);
-  const watch = createSessionWatch();
+  const watch = createSessionWatch(kept);
   const inside: Inside = { ...parts, sessions, kept, watch, secret, tries: createTries(), renew: createRenewal(parts, sessions, watch) };
   const tickets = createOneTime<Session>({ seconds: limits.signIn.ticketSeconds });
   const sessionOf = (request: IncomingMessage): Session | undefined => sessions.read(jarOf(request, shared).get(ACCESS_COOKIE));

@@ -47,8 +47,8 @@ export function configRoutes({ context: { home, log } }: Dashboard): HttpHandler
   };
   return [
     on(getConfig, ({ profile, reply }) => {
-      const { config, problem, unknown } = loadConfig(home, profile);
-      const text = textOf(profile);
+      // Values and version are of one reading: between two of them somebody may write.
+      const { config, problem, unknown, text = textOf(profile) } = loadConfig(home, profile);
       given.keep(text);
       void reply.header('ETag', `"${versionOf(text)}"`);
       return {
@@ -65,8 +65,7 @@ export function configRoutes({ context: { home, log } }: Dashboard): HttpHandler
     on(getConfigDefaults, async () => ({ config: (await form()).configDefaults() })),
     on(getConfigSchema, async () => (await form()).configForm()),
     on(getConfigRaw, ({ profile, reply }) => {
-      const text = textOf(profile);
-      const { problem } = loadConfig(home, profile);
+      const { problem, text = textOf(profile) } = loadConfig(home, profile);
       given.keep(text);
       void reply.header('ETag', `"${versionOf(text)}"`);
       return {

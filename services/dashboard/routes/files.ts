@@ -4,7 +4,7 @@ import { AgentError } from '../../../base/errors.ts';
 import * as http from '../../../ipc/contracts/http/files.ts';
 import { listFolder, makeFolder, openFile, readWhole, takeIn, type OpenFile } from '../../../state/files/files.ts';
 import { createFilePlaces, type FilePlaces } from '../../../state/files/places.ts';
-import { removeEntry, restoreEntry } from '../../../state/files/trash.ts';
+import { listTrash, removeEntry, restoreEntry } from '../../../state/files/trash.ts';
 import type { Dashboard } from '../http.ts';
 import { on, type HttpHandler } from '../route.ts';
 
@@ -29,7 +29,8 @@ export function fileRoutes({ context }: Dashboard): HttpHandler[] {
       return { ok: true as const, path, name, size };
     }),
     on(http.makeFolder, async ({ body: { path } }) => ({ ok: true as const, path: await makeFolder(places, path) })),
-    on(http.restoreFile, async ({ body: { path } }) => ({ ok: true as const, path: await restoreEntry(places, path) })),
+    on(http.listTrashRoute, () => listTrash(places)),
+    on(http.restoreFile, async ({ body: { path, folder } }) => ({ ok: true as const, path: await restoreEntry(places, path, folder) })),
     on(http.deleteFile, async ({ body: { path, recursive, permanent } }) => ({
       ok: true as const,
       trashed: await removeEntry(places, path, { recursive, permanent }),
