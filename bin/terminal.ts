@@ -82,10 +82,12 @@ export function printProblem({ code, message, fix: said }: { code: string; messa
 }
 
 /** Contract §13: every error says what to do, also one that knows nothing better. */
-const fixOf = (code: string): string =>
-  errorTable[code as ErrorCode]?.retry
+function fixOf(code: string): string {
+  if (code === 'CANCELLED') return 'the same command starts it again';
+  return errorTable[code as ErrorCode]?.retry
     ? 'try again; if it stays so, `agent logs errors` says more'
     : '`agent logs errors` and `agent doctor` say more';
+}
 
 /** Columns for people: pads by what is visible, leaves the last column alone. */
 export function table(rows: string[][]): string {

@@ -310,7 +310,7 @@ t.test('on a terminal a text is shown without what steers it, bytes are refused,
   await terminal.press('Enter');
   await terminal.shows(/putting slow\.txt: 5 B/);
   await terminal.press('C-c');
-  await terminal.shows(/stopped; nothing was left behind\s+ended 1/);
+  await terminal.shows(/stopped; nothing was left behind — the same command starts it again\s+ended 1/);
   t.same([...leftovers(at.root), existsSync(at.inRoot('slow.txt'))], [false]);
 });
 
