@@ -81,6 +81,11 @@ export const limits = {
     starvedFactor: 4,
     /** Share of an interval above which a loop that makes no progress counts as spinning. */
     busyShare: 0.95,
+    /**
+     * Share of the time above which a silent main thread computes. One that waits for good has none; one that computes may
+     * have little on a busy machine: it also waits for threads that collect its garbage (seen: less than half).
+     */
+    computesShare: 0.1,
     /** Names of units of work said with a heartbeat. */
     unitsMax: 20,
     unitNameMaxChars: 120,

@@ -106,7 +106,8 @@ export function judge(signs: Signs, nowMs: number, bounds: Bounds, process?: Pro
   return { word: process || kill ? 'silent' : 'suspect', kill, why: `showed no sign of life for ${forLong}` };
 }
 
-const isBusy = ({ state, mainShare }: ProcessSigns): boolean => (mainShare === undefined ? state === 'R' : mainShare > 0.5);
+const isBusy = ({ state, mainShare }: ProcessSigns): boolean =>
+  mainShare === undefined ? state === 'R' : mainShare > limits.worker.computesShare;
 
 /** It beats: is it getting anywhere? Waiting for a model costs no time of the processor, whatever it takes. */
 function judgeProgress(signs: Signs, nowMs: number, { suspectMs, killMs }: Bounds): Verdict {
