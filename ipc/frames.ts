@@ -107,16 +107,23 @@ function frameOf(message: Message): string {
 export class FrameReader extends AbstractMessageReader {
   #socket: Socket;
   #decoder = new FrameDecoder();
+  #onFrame: () => void;
 
-  constructor(socket: Socket) {
+  /** `onFrame` hears of each one before it is handed on. */
+  constructor(socket: Socket, onFrame: () => void = () => {}) {
     super();
     this.#socket = socket;
+    this.#onFrame = onFrame;
   }
 
   listen(callback: DataCallback): Disposable {
     const onData = (chunk: Buffer) => {
       try {
-        for (const body of this.#decoder.push(chunk)) callback(parseMessage(body));
+        for (const body of this.#decoder.push(chunk)) {
+          const message = parseMessage(body);
+          this.#onFrame();
+          callback(message);
+        }
       } catch (thrown) {
         this.#socket.off('data', onData);
         this.fireError(thrown);

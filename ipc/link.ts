@@ -3,6 +3,7 @@
  * answers. Owns error translation, time limits and cancellation; refuses anything before the hello.
  */
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   CancellationTokenSource,
   createMessageConnection,
@@ -80,14 +81,25 @@ export class Link {
     this.closed = ended.promise;
     let reason: unknown;
     socket.on('error', (thrown) => (reason ??= thrown));
-    socket.once('close', () => {
+    // Frames that have arrived and are not dispatched yet: that is done one a turn of the loop.
+    let waiting = 0;
+    socket.once('close', async () => {
       this.#open = false;
       for (const controller of this.#running) controller.abort(new AgentError('PEER_GONE', 'the caller is gone'));
+      // The last words of a peer may come together with its end: they are heard first.
+      for (let turns = waiting; turns > 0 && waiting > 0; turns--) await nextTurn();
       this.#connection.dispose();
       ended.resolve(reason);
     });
     this.#writer = new FrameWriter(socket);
-    this.#connection = createMessageConnection(new FrameReader(socket), this.#writer, silent);
+    this.#connection = createMessageConnection(new FrameReader(socket, () => waiting++), this.#writer, silent, {
+      messageStrategy: {
+        handleMessage(message, next) {
+          waiting--;
+          return next(message);
+        },
+      },
+    });
     this.#connection.onRequest((name: string, params: unknown, token: CancellationToken) => this.#answer(name, params, token));
     this.#connection.onNotification((name: string, params: unknown) => this.#receive(name, params));
     this.#connection.onError(() => {});
@@ -197,6 +209,7 @@ export class Link {
   }
 
   async #answer(name: string, params: unknown, token: CancellationToken): Promise<unknown> {
+    if (!this.#open) return new ResponseError(errorTable.PEER_GONE.rpc, 'the caller is gone');
     const handler = this.#handlers.get(name);
     if (!handler) return toResponseError(this.#refuseUnknown(name));
     const controller = new AbortController();

@@ -26,6 +26,20 @@ t.test('a call, a notice, and a call back over the same link', async (t) => {
   t.same(heard.toSorted(), ['client says from the server', 'hear me']);
 });
 
+t.test('what a peer says right before it ends is heard, and only then the end', async (t) => {
+  const heard: string[] = [];
+  const said = Array.from({ length: 300 }, (_, n) => `word ${n}`);
+  await using socket = await testSocket({
+    onLink: (link) => {
+      for (const text of said) link.notify(shout, { text });
+      link.close();
+    },
+  });
+  using link = await socket.dial({ notices: [onNotice(shout, ({ text }) => heard.push(text))] });
+  await link.closed;
+  t.same(heard, said);
+});
+
 t.test('errors keep their code, fix and facts; what was wrong with the parameters names the field', async (t) => {
   await using socket = await testSocket();
   using link = await socket.dial();
