@@ -30,7 +30,7 @@ export function FileList({ rows, onOpen, onDownload, onDelete }: FileListProps) 
             <button
               type="button"
               onClick={() => onOpen(row)}
-              className="flex min-h-8 max-w-full items-center gap-2.5 rounded text-left hover:underline"
+              className="flex max-w-full max-md:min-h-8 items-center gap-2.5 rounded text-left hover:underline"
             >
               <Sign row={row} />
               <span className="min-w-0 font-medium break-all">{visibleText(row.name)}</span>

@@ -43,7 +43,7 @@ export function DataTable<T>({ label, rows, keyOf, columns, compact = false }: D
               {columns.map(({ name, cell, figures, brief, quiet }, index) => (
                 <td
                   key={name}
-                  className={`min-w-0 align-baseline max-md:flex max-md:gap-3 md:px-4 md:py-3 ${figures ? 'tabular-nums md:text-right' : ''} ${figures || brief ? 'whitespace-nowrap' : ''} ${compact ? compactCell(index, columns.length) : ''}`}
+                  className={`min-w-0 ${compact ? 'align-middle' : 'align-baseline'} max-md:flex max-md:gap-3 md:px-4 md:py-3 ${figures ? 'tabular-nums md:text-right' : ''} ${figures || brief ? 'whitespace-nowrap' : ''} ${compact ? compactCell(index, columns.length) : ''}`}
                 >
                   {!quiet && !compact && (
                     <span aria-hidden="true" className="w-28 shrink-0 text-soft md:hidden">
@@ -61,9 +61,9 @@ export function DataTable<T>({ label, rows, keyOf, columns, compact = false }: D
   );
 }
 
-/** The first above the figures, the buttons beside both. */
+/** The first above the figures, which stand below its words, not below its sign; the buttons beside both. */
 function compactCell(index: number, count: number): string {
   if (index === 0) return 'max-md:col-span-2';
   if (index === count - 1) return 'max-md:col-start-3 max-md:row-span-2 max-md:row-start-1';
-  return 'max-md:text-xs max-md:text-soft';
+  return `max-md:text-xs max-md:text-soft ${index === 1 ? 'max-md:pl-7' : ''}`;
 }
