@@ -116,7 +116,7 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
 
     await page.setViewportSize({ width: 390, height: 780 });
     await table.getByRole('button', { name: 'many-6.txt', exact: true }).waitFor();
-    const heights = (await page.evaluate('[...document.querySelectorAll("tbody tr")].map((row) => row.offsetHeight)')) as number[];
+    const heights = await page.evaluate<number[]>('[...document.querySelectorAll("tbody tr")].map((row) => row.offsetHeight)');
     t.ok(
       heights.every((height) => height <= 72),
       `rows of two lines on a phone: ${heights.join(' ')} px`,
