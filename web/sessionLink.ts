@@ -72,7 +72,8 @@ export class SessionLink {
   }
 
   #attachSoon(): void {
-    this.#again ??= setTimeout(() => {
+    if (this.#again !== undefined) return;
+    this.#again = setTimeout(() => {
       this.#again = undefined;
       if (this.#connection.state.get().phase === 'ready') void this.attach();
     }, ATTACH_AGAIN_MS);
