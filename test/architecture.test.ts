@@ -58,13 +58,20 @@ const allowed: Record<string, readonly string[]> = {
 const exceptions: Record<string, readonly string[]> = {
   // The engine is a library; its worker is the one that fills its ports.
   'services/agent': ['agent'],
-  // One way to write a conversation down, for the page and the command.
-  'web/chat': ['chat/sessionMarkdown.ts'],
+  // One way to write a conversation down, for the page and the command; and one to show a stranger's words.
+  'web/chat': ['chat/sessionMarkdown.ts', 'base/visibleText.ts'],
+  'web/files': ['base/visibleText.ts'],
+  'web/logs': ['base/visibleText.ts'],
+  'web/mcp': ['base/visibleText.ts'],
+  'web/ui': ['base/visibleText.ts'],
+  'web/workers': ['base/visibleText.ts'],
   // The supervisor knows no service: its entry hands it the manifest.
   'bin/agentd.ts': ['supervisor'],
   'bin/slotSpecs.ts': ['supervisor/spec.ts'],
   'bin/sidecarSpecs.ts': ['supervisor/spec.ts'],
 };
+
+const SHARED_WITH_THE_PAGE = new Set(['chat/sessionMarkdown.ts', 'base/visibleText.ts']);
 
 /** Starting processes is worth a second look: each of these ends what it starts, whole group included. */
 const starters = [
@@ -126,7 +133,7 @@ t.test('the page takes nothing but types from the contracts, and what it shares 
       imports
         .filter(
           ({ target, typeOnly }) =>
-            !target.startsWith('web/') && target !== 'chat/sessionMarkdown.ts' && !(typeOnly && target.startsWith('ipc/')),
+            !target.startsWith('web/') && !SHARED_WITH_THE_PAGE.has(target) && !(typeOnly && target.startsWith('ipc/')),
         )
         .map(({ target }) => `${file} → ${target}`),
     );

@@ -70,6 +70,8 @@ const waits = {
   /** First pause before the next dial; a worker is back within a second. */
   redialMin: 150,
   redialMax: 8_000,
+  /** A dashboard that accepts and does not answer is dialled anew. */
+  dial: 10_000,
   /** A call is answered from memory or SQLite. Those that ask a model or another host name their own limit. */
   call: 15_000,
   /** A socket can be dead without telling: asked this often, for this long. */
@@ -193,9 +195,16 @@ export class Connection {
   #open(address: string): void {
     const socket = new WebSocket(address);
     this.#socket = socket;
-    socket.onopen = () => this.#move({ phase: 'agentAway', reason: null });
+    const late = setTimeout(() => socket.close(), waits.dial);
+    socket.onopen = () => {
+      clearTimeout(late);
+      this.#move({ phase: 'agentAway', reason: null });
+    };
     socket.onmessage = ({ data }) => this.#receive(data as string);
-    socket.onclose = ({ code, reason }) => void this.#lost(socket, code, reason);
+    socket.onclose = ({ code, reason }) => {
+      clearTimeout(late);
+      void this.#lost(socket, code, reason);
+    };
   }
 
   async #lost(socket: WebSocket, code: number, reason: string): Promise<void> {

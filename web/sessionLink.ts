@@ -17,6 +17,8 @@ import type { BusyMode, Echo, Outgoing, SessionState } from './sessionState.ts';
 const HIDDEN_DRAW_MS = 250;
 /** Rows asked for at a time when a reader goes back: a few screens. */
 const PAGE_ROWS = 200;
+/** A session that was not answered for, while the line stands, is asked for again. */
+const ATTACH_AGAIN_MS = 1_000;
 /** A prompt with files is stored when their bytes are on disk. */
 const FILES_LIMIT_MS = 120_000;
 
@@ -39,6 +41,7 @@ export class SessionLink {
   /** Events that came before those they follow. */
   #early: EventParams[] = [];
   #attaching: Promise<void> | undefined;
+  #again: ReturnType<typeof setTimeout> | undefined;
   #paging = false;
   #drawing = false;
 
@@ -53,19 +56,27 @@ export class SessionLink {
 
   /** Brings the session up to date and follows it; then sends what has not been acknowledged. */
   async attach(): Promise<void> {
-    if (this.#attaching) return this.#attaching;
+    if (this.#attaching) return this.#attaching.catch(() => {});
     this.#attaching = this.#catchUp().finally(() => (this.#attaching = undefined));
     try {
       await this.#attaching;
       this.#failure = null;
     } catch (thrown) {
-      // A loss on the way is followed by another `gateway.ready`, which attaches again.
-      if (thrown instanceof CallError && thrown.retry) return;
+      // A loss on the way is followed by another `gateway.ready`, which attaches again; a refusal for the moment by nothing.
+      if (thrown instanceof CallError && thrown.retry) return this.#attachSoon();
       this.#failure = failureOf(thrown);
     }
     this.#draw();
     for (const prompt of this.#outgoing) if (prompt.messageId === null && !prompt.failure) void this.#send(prompt);
-    if (this.#transcript?.stale) void this.attach();
+    if (this.#failure === null && this.#transcript?.stale) void this.attach();
+  }
+
+  #attachSoon(): void {
+    if (this.#again !== undefined) return;
+    this.#again = setTimeout(() => {
+      this.#again = undefined;
+      if (this.#connection.state.get().phase === 'ready') void this.attach();
+    }, ATTACH_AGAIN_MS);
   }
 
   /** An event of this session, possibly out of order, possibly for the second time. */

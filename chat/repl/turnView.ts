@@ -1,6 +1,6 @@
 /** Draws the events of a conversation: streaming text, dim reasoning, lines of tools, what happens beside it, how it ended. */
 import { formatDuration } from '../../base/time.ts';
-import { spokenLines } from '../../base/visibleText.ts';
+import { spokenLines } from '../../base/spokenText.ts';
 import type { Aside, Message, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { withAsides } from '../asides.ts';
 import type { ChatEvent } from '../conversation.ts';

@@ -96,7 +96,7 @@ t.test('servers are added, tested, switched, installed and removed in the page',
     await dialog.getByLabel('Name').fill('gated');
     await dialog.getByLabel('What is it?').selectOption('url');
     await dialog.getByLabel('Address').fill(`http://127.0.0.1:${(gate.address() as { port: number }).port}/mcp`);
-    await dialog.getByRole('button', { name: 'Add' }).click();
+    await dialog.getByLabel('Address').press('Enter');
     await card('gated').getByText('needs sign-in').waitFor();
     t.same(await accessibilityFaults(page), []);
     await keepScreenshot(page, 'mcp-failed');

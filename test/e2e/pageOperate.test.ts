@@ -13,6 +13,8 @@ await ensurePage();
 t.setTimeout(170_000);
 
 const HOSTILE = '<img src=x onerror="window.hacked=1">.txt';
+/** Drawn as it stands it would read `billexe.pdf`. */
+const TURNED = 'bill\u202Efdp.exe';
 
 t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
   using home = testHome();
@@ -23,6 +25,7 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
     '# The plan\n\n<script>window.hacked=2</script>\n\n- one\n- [two](javascript:window.hacked=3)\n',
   );
   writeFileSync(join(root, HOSTILE), 'words of the file');
+  writeFileSync(join(root, TURNED), 'MZ');
   home.write('config.yaml', `dashboard:\n  files_root: ${root}\n`);
   home.write('logs/bridge.log', '<img src=x onerror="window.hacked=4">\n');
   await using service = await startService(home);
@@ -59,6 +62,10 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
     await go('Files');
     const table = page.getByRole('table', { name: 'Files' });
     await table.getByText(HOSTILE).waitFor();
+    await table.getByRole('button', { name: 'bill\\u202efdp.exe', exact: true }).click();
+    await page.getByRole('dialog', { name: 'bill\\u202efdp.exe' }).waitFor();
+    await page.keyboard.press('Escape');
+    t.notOk((await page.locator('body').innerText()).includes('\u202E'), 'nothing that is drawn turns the line');
     t.same(await accessibilityFaults(page), []);
     await keepScreenshot(page, 'files');
     await table.getByRole('button', { name: HOSTILE, exact: true }).click();
@@ -89,8 +96,16 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
     t.equal((await saved).suggestedFilename(), 'up.txt');
     await page.getByRole('button', { name: 'New folder' }).click();
     await page.getByLabel('Name').fill('inner');
-    await page.getByLabel('Name').press('Enter');
+    const made: string[] = [];
+    page.on('request', (request) => void (request.url().endsWith('/api/files/mkdir') && made.push(request.method())));
+    // Two keys before the page is drawn again.
+    await page.evaluate('for (const form of [1, 2].map(() => document.querySelector("[role=dialog] form"))) form.requestSubmit()');
     await table.getByRole('button', { name: 'inner', exact: true }).waitFor();
+    t.same(made, ['POST'], 'it is asked for once');
+    const many = Array.from({ length: 7 }, (_, n) => ({ name: `many-${n}.txt`, mimeType: 'text/plain', buffer: Buffer.from(`${n}`) }));
+    await page.locator('input[type=file]').setInputFiles(many);
+    await until('all of them came', () => many.every(({ name }) => existsSync(join(root, 'notes', name))));
+    await page.getByRole('list', { name: 'Uploads' }).waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Delete up.txt' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await until('it is in the trash', () => !existsSync(join(root, 'notes', 'up.txt')));
@@ -98,6 +113,17 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByRole('button', { name: 'Delete up.txt' }).waitFor();
     t.ok(existsSync(join(root, 'notes', 'up.txt')), 'it is back where it was');
+
+    await page.setViewportSize({ width: 390, height: 780 });
+    await table.getByRole('button', { name: 'many-6.txt', exact: true }).waitFor();
+    const heights = await page.evaluate<number[]>('[...document.querySelectorAll("tbody tr")].map((row) => row.offsetHeight)');
+    t.ok(
+      heights.every((height) => height <= 72),
+      `rows of two lines on a phone: ${heights.join(' ')} px`,
+    );
+    t.same(await accessibilityFaults(page), []);
+    await keepScreenshot(page, 'files-phone');
+    await page.setViewportSize({ width: 1280, height: 800 });
 
     await page.goto(`${address}files?path=${encodeURIComponent('/etc')}`);
     await page
@@ -116,6 +142,8 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
     t.ok((await page.locator('[data-check]').count()) > 20);
     for (const row of await page.locator('[data-status=warn], [data-status=fail]').all())
       t.ok((await row.locator('div').count()) >= 2, await row.innerText());
+    t.notMatch(await page.getByRole('main').innerText(), /`/, 'commands are set as code');
+    t.ok((await page.locator('[data-check] code').count()) > 0);
     t.same(await accessibilityFaults(page), []);
     await keepScreenshot(page, 'doctor');
   });

@@ -43,6 +43,9 @@ t.test('a profile is made, changed, talked to, and deleted', { timeout: 150_000 
 
   await t.test('its personality is written, a skill is read and switched off, a toolset is taken away', async (t) => {
     await page.getByRole('textbox', { name: 'Personality' }).fill('You are terse.\n');
+    // Typed text outlives a look at another tab.
+    await page.getByRole('tab', { name: 'Skills' }).click();
+    await page.getByRole('tab', { name: 'Personality' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved. New conversations have it.').waitFor();
     const soul = join(home.root, 'profiles/work/SOUL.md');

@@ -65,7 +65,8 @@ t.test('the page asks its owner', { timeout: 110_000 }, async (t) => {
 
   await t.test('a denied command does not run, and the answer says so', async (t) => {
     mkdirSync(dir);
-    await say(page, `run: rm -r ${dir}`);
+    await say(page, `tool: terminal ${JSON.stringify({ command: `rm -r ${dir} # \u202Edliub` })}`);
+    t.equal(await card.getByLabel('What would run').innerText(), `rm -r ${dir} # \\u202edliub`, 'what would turn the line is spelled out');
     await card.getByRole('button', { name: 'Deny' }).click();
     await card.waitFor({ state: 'detached' });
     await page

@@ -1,4 +1,5 @@
 /** What the palette offers: actions, places, chats, and what was said in them. */
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { CirclePause, CirclePlay, MessageCircle, Monitor, Moon, Plus, Sun, TextSearch, type LucideIcon } from 'lucide-react';
 import type { SessionRow } from '../../ipc/contracts/rpcRecords.ts';
@@ -24,6 +25,8 @@ export function useEntries(
   hits: readonly Hit[],
 ): Record<'actions' | 'places' | 'chats' | 'hits', Entry[]> {
   const navigate = useNavigate();
+  const queries = useQueryClient();
+  const seen = () => queries.invalidateQueries({ queryKey: ['pauses'] });
   const toChat = (sessionId: string, hash?: string) =>
     void navigate({ to: '/chat/$sessionId', params: { sessionId }, ...(hash === undefined ? {} : { hash }) });
   return {
@@ -37,7 +40,7 @@ export function useEntries(
         run: () =>
           void told(
             'Automation is paused; running work goes on.',
-            request('POST /api/pause', { body: { reason: 'paused in the dashboard' } }),
+            request('POST /api/pause', { body: { reason: 'paused in the dashboard' } }).then(seen),
           ),
       },
       {
@@ -45,7 +48,7 @@ export function useEntries(
         label: 'Resume automation',
         about: 'end the pause',
         icon: CirclePlay,
-        run: () => void told('Automation goes on.', request('DELETE /api/pause')),
+        run: () => void told('Automation goes on.', request('DELETE /api/pause').then(seen)),
       },
       { key: 'light', label: 'Light theme', about: 'theme, colours', icon: Sun, run: () => setTheme('light') },
       { key: 'dark', label: 'Dark theme', about: 'theme, colours', icon: Moon, run: () => setTheme('dark') },

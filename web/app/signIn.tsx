@@ -61,6 +61,8 @@ async function signOut(): Promise<void> {
   const answer = await fetch('/auth/logout', { method: 'POST', redirect: 'manual', headers });
   // The provider may have a session of its own to end.
   const { next } = answer.ok ? ((await answer.json()) as { next: string }) : { next: '/login?problem=over' };
+  // Drafts and shells of this tab are not for the next one who signs in here.
+  sessionStorage.clear();
   location.assign(next);
 }
 

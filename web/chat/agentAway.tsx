@@ -6,7 +6,7 @@ import { request } from '../api.ts';
 import { staysAway, useAgentSlot } from '../app/agentSlot.ts';
 import { sentence } from '../app/format.ts';
 import { Button } from '../ui/button.tsx';
-import { Notice } from '../ui/notice.tsx';
+import { Notice, WithCode } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
 
 export function AgentAway() {
@@ -30,8 +30,16 @@ export function AgentAway() {
           </Button>
         }
       >
-        {worker.reason && <p>{sentence(worker.reason)}</p>}
-        {failed && <p>{sentence(failed)}</p>}
+        {worker.reason && (
+          <p>
+            <WithCode text={sentence(worker.reason)} />
+          </p>
+        )}
+        {failed && (
+          <p>
+            <WithCode text={sentence(failed)} />
+          </p>
+        )}
         <p className="text-soft">
           What you write waits, and goes out when it runs.{' '}
           <Link to="/workers" className="text-accent underline underline-offset-3">

@@ -1,5 +1,6 @@
 /** The files that will go with the next message, each with its picture or sign, its size and a way out. */
 import { FileText, X } from 'lucide-react';
+import { visibleText } from '../../base/visibleText.ts';
 import { fileSize } from '../app/format.ts';
 import { FILES_TAKEN } from './attachmentLimits.ts';
 import type { Attachments } from './attachments.ts';
@@ -18,7 +19,7 @@ export function AttachmentStrip({ attachments: { files, refusal, remove } }: { a
                 <FileText size={18} className="mx-1.5 shrink-0 text-soft" />
               )}
               <span className="grid min-w-0 leading-tight">
-                <span className="truncate">{name}</span>
+                <span className="truncate">{visibleText(name)}</span>
                 <span className="text-xs text-faint">{fileSize(size)}</span>
               </span>
               <button

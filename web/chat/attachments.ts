@@ -31,7 +31,8 @@ export function useAttachments(): Attachments {
       const { taken, refused } = fitting(files, [...given]);
       setRefusal(refused);
       const read = await Promise.all(taken.map(readFile));
-      setFiles((now) => [...now, ...read]);
+      // Others may have come while these were read.
+      setFiles((now) => [...now, ...fitting(now, read).taken]);
     },
     [files],
   );

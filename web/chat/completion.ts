@@ -41,7 +41,8 @@ export function useCompletion(text: string, cursor: number, sessionId: string | 
     return () => void (over = true);
   }, [connection, wanted, head, text, cursor, sessionId]);
   // What was found for the letter before stays until the next answer: the list does not flicker.
-  const items = wanted && closed !== head ? found.items : none;
+  const near = head.startsWith(found.for) || found.for.startsWith(head);
+  const items = wanted && near && closed !== head ? found.items : none;
   return {
     items,
     at: Math.min(at, items.length - 1),

@@ -1,5 +1,6 @@
 /** The list of suggestions over the composer. The text keeps the focus; the list is told by aria-activedescendant. */
 import { useEffect, useRef } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import type { Suggestion } from './completion.ts';
 
 export const MENU_ID = 'composer-suggestions';
@@ -37,7 +38,7 @@ export function CompletionMenu({ items, at, onPick }: MenuProps) {
           }}
           className={`flex cursor-pointer items-baseline gap-3 rounded-lg px-3 py-1.5 text-sm ${index === at ? 'bg-tint' : 'hover:bg-sunken'}`}
         >
-          <span className="shrink-0 font-mono text-[0.8125rem]">{label}</span>
+          <span className="shrink-0 font-mono text-[0.8125rem]">{visibleText(label)}</span>
           <span className="min-w-0 truncate text-soft">{summary}</span>
         </li>
       ))}

@@ -16,7 +16,7 @@ import type { AttachmentInput } from '../../ipc/contracts/rpc.ts';
 import type { Failed } from '../callError.ts';
 import type { BusyMode } from '../sessionState.ts';
 import { IconButton } from '../ui/button.tsx';
-import { Notice } from '../ui/notice.tsx';
+import { Notice, WithCode } from '../ui/notice.tsx';
 import { AttachmentStrip } from './attachmentStrip.tsx';
 import { inputsOf, useAttachments } from './attachments.ts';
 import { BusySelect, useBusyMode } from './busyMode.tsx';
@@ -148,7 +148,7 @@ export function Composer({ draftKey, sessionId, working, onSubmit, onStop, lastP
     <div className="mx-auto grid w-full max-w-3xl gap-2 px-4 pt-2 pb-4 md:px-6">
       {failure && (
         <Notice tone="bad" title={failure.message}>
-          {failure.fix}
+          {failure.fix && <WithCode text={failure.fix} />}
         </Notice>
       )}
       {children}

@@ -6,7 +6,7 @@ import { useConnection, useConnectionState, useSession } from '../app/context.ts
 import { PlaceHeader } from '../app/header.tsx';
 import { failureOf, type Failed } from '../callError.ts';
 import type { SessionLink } from '../sessionLink.ts';
-import { Notice } from '../ui/notice.tsx';
+import { Notice, WithCode } from '../ui/notice.tsx';
 import { AgentAway } from './agentAway.tsx';
 import { ChatTools } from './chatTools.tsx';
 import { useCommand } from './commandRun.ts';
@@ -98,8 +98,14 @@ function Unshown({ failure: { message, fix } }: { failure: Failed }) {
           </Link>
         }
       >
-        <p>{message}</p>
-        {fix && <p className="text-soft">{fix}</p>}
+        <p>
+          <WithCode text={message} />
+        </p>
+        {fix && (
+          <p className="text-soft">
+            <WithCode text={fix} />
+          </p>
+        )}
       </Notice>
     </div>
   );

@@ -1,5 +1,6 @@
 /** A unified diff as lines with their numbers, signs and colours; long ones are opened on demand. */
 import { memo, useState } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import { Button } from '../ui/button.tsx';
 import type { DiffFile, DiffLine } from './diff.ts';
 
@@ -14,7 +15,7 @@ export const DiffView = memo(function DiffView({ files }: { files: readonly Diff
       {(all ? files : shortened(files)).map(({ title, hunks, added, removed }, index) => (
         <section key={index} aria-label={title || 'Changes'} className="min-w-0">
           <p className="flex gap-3 px-4 pb-1 text-xs text-soft">
-            <span className="min-w-0 flex-1 truncate font-mono">{title}</span>
+            <span className="min-w-0 flex-1 truncate font-mono">{visibleText(title)}</span>
             {added > 0 && <span className="text-good">+{added}</span>}
             {removed > 0 && <span className="text-bad">−{removed}</span>}
           </p>

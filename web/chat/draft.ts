@@ -1,8 +1,13 @@
 /** What is being written, kept by this tab: it survives going to another place and a reload. */
 import { useState } from 'react';
 
+const nameOf = (key: string): string => `agent.draft.${key}`;
+
+/** What belongs to it is gone. */
+export const forgetDraft = (key: string): void => sessionStorage.removeItem(nameOf(key));
+
 export function useDraft(key: string): [string, (text: string) => void] {
-  const name = `agent.draft.${key}`;
+  const name = nameOf(key);
   const [text, setText] = useState(() => sessionStorage.getItem(name) ?? '');
   const set = (next: string) => {
     setText(next);

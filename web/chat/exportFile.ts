@@ -5,6 +5,6 @@ export function saveFile(name: string, content: string | Blob, type: string): vo
   link.href = address;
   link.download = name;
   link.click();
-  // The browser has taken the content when the click returns.
-  setTimeout(() => URL.revokeObjectURL(address), 1_000);
+  // The browser has begun to save by then.
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -4,7 +4,7 @@ import { memo, type ReactNode } from 'react';
 import { duration, sentence, tokens } from '../app/format.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copyButton.tsx';
-import { Command, Notice } from '../ui/notice.tsx';
+import { Command, Notice, WithCode } from '../ui/notice.tsx';
 import { AsideCard, EchoCard, SummaryCard } from './asides.tsx';
 import { Markdown } from './markdown.tsx';
 import type { Row, Work } from './messageRows.ts';
@@ -203,8 +203,16 @@ function Ending({ status, failure, onRetry }: EndingProps) {
         )
       }
     >
-      {failure && <p>{sentence(failure.message)}</p>}
-      {failure?.fix && <p className="mt-1 text-soft">{sentence(failure.fix)}</p>}
+      {failure && (
+        <p>
+          <WithCode text={sentence(failure.message)} />
+        </p>
+      )}
+      {failure?.fix && (
+        <p className="mt-1 text-soft">
+          <WithCode text={sentence(failure.fix)} />
+        </p>
+      )}
       {failure && (
         <p className="mt-1">
           <Command>{failure.code}</Command>

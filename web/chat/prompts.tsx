@@ -1,10 +1,11 @@
 /** Prompts: those in the conversation, those on their way, and those that were not taken. */
 import { FileText, RotateCcw } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import { sentence } from '../app/format.ts';
 import type { Outgoing } from '../sessionState.ts';
 import { Button } from '../ui/button.tsx';
-import { Notice } from '../ui/notice.tsx';
+import { Notice, WithCode } from '../ui/notice.tsx';
 
 /** Acknowledged within milliseconds when all is well; after this long it is said that it was not. */
 const LATE_MS = 4_000;
@@ -37,7 +38,7 @@ function FileNames({ names }: { names: readonly string[] }) {
       {names.map((name, index) => (
         <li key={index} className="flex max-w-full items-center gap-2 rounded-lg bg-surface px-2.5 py-1 text-sm">
           <FileText size={14} className="shrink-0 text-soft" />
-          <span className="truncate">{name}</span>
+          <span className="truncate">{visibleText(name)}</span>
         </li>
       ))}
     </ul>
@@ -64,8 +65,7 @@ export function OutgoingPrompt({ prompt, onRetry, onDiscard }: OutgoingProps) {
       <div className="grid gap-2" data-outgoing="failed">
         <div className="flex justify-end">{bubble}</div>
         <Notice tone="bad" title="This was not sent" actions={<Actions onRetry={onRetry} onDiscard={onDiscard} />}>
-          {sentence(failure.message)}
-          {failure.fix && ` — ${failure.fix}`}
+          <WithCode text={`${sentence(failure.message)}${failure.fix ? ` — ${failure.fix}` : ''}`} />
         </Notice>
       </div>
     );

@@ -1,6 +1,7 @@
 /** Questions of the agent to its owner: a command that needs approval, and questions with or without choices. */
 import { MessageCircleQuestion, ShieldQuestion } from 'lucide-react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { visibleLines } from '../../base/visibleText.ts';
 import type { ApprovalChoice, ApprovalParams, ClarifyParams, ClarifyQuestion, OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
 import { duration, sentence } from '../app/format.ts';
 import { Button } from '../ui/button.tsx';
@@ -76,7 +77,7 @@ function Approval({ params: { command, reasons, choices }, busy, onAnswer }: Bod
         aria-label="What would run"
         className="max-h-60 overflow-auto rounded-lg bg-sunken px-3 py-2 font-mono text-[0.8125rem] leading-relaxed break-words whitespace-pre-wrap"
       >
-        {command}
+        {visibleLines(command)}
       </pre>
       <ul className="grid gap-0.5 text-soft">
         {reasons.map((reason) => (

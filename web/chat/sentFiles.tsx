@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Download, FileText, ImageOff, Image as ImageIcon, LoaderCircle } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import { requestBytes } from '../api.ts';
 import { fileSize } from '../app/format.ts';
@@ -68,7 +69,7 @@ function Thumbnail({ sessionId, file, onOpen }: FileProps & { onOpen: () => void
       ) : (
         <span className={`grid max-w-full justify-items-center gap-1 px-2 text-xs text-soft ${asked && !failed ? 'animate-breathe' : ''}`}>
           {failed ? <ImageOff size={22} /> : <ImageIcon size={22} />}
-          <span className="max-w-full truncate">{name}</span> <span>{fileSize(size)}</span>
+          <span className="max-w-full truncate">{visibleText(name)}</span> <span>{fileSize(size)}</span>
         </span>
       )}
     </button>
@@ -154,7 +155,8 @@ function FileCard({ sessionId, file }: FileProps) {
       >
         <FileText size={15} className="shrink-0 text-soft" />
         <span className="sr-only">Save </span>
-        <span className="truncate">{file.name}</span> <span className="shrink-0 text-xs text-faint">{fileSize(file.size)}</span>
+        <span className="truncate">{visibleText(file.name)}</span>{' '}
+        <span className="shrink-0 text-xs text-faint">{fileSize(file.size)}</span>
         {busy ? (
           <LoaderCircle size={14} className="shrink-0 animate-turn text-soft" />
         ) : (

@@ -6,6 +6,7 @@ import { sessionMarkdown } from '../../chat/sessionMarkdown.ts';
 import { useConnection } from '../app/context.ts';
 import { failureOf } from '../callError.ts';
 import { toast } from '../ui/toast.tsx';
+import { forgetDraft } from './draft.ts';
 import { saveFile } from './exportFile.ts';
 
 const EXPORT_LIMIT_MS = 60_000;
@@ -68,6 +69,7 @@ export function useSessionActions(): SessionActions {
       },
       async remove(id) {
         await connection.call('session.delete', { session_id: id });
+        forgetDraft(id);
         refresh();
         if (location.pathname === `/chat/${id}`) await navigate({ to: '/' });
         toast('The chat is deleted.');

@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { Archive, Plus, Search } from 'lucide-react';
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from 'react';
+import { useEffect, useMemo, useState, type KeyboardEvent } from 'react';
 import type { SessionRow } from '../../ipc/contracts/rpcRecords.ts';
 import { age } from '../app/format.ts';
 import { useConnection } from '../app/context.ts';
@@ -162,14 +162,16 @@ function SessionEntry({ row, stop, onFocus }: { row: SessionRow; stop: boolean; 
 function useFreshList(): void {
   const connection = useConnection();
   const queries = useQueryClient();
-  const settle = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(
-    () =>
-      connection.onEvent(({ type }) => {
-        if (!STALE_AFTER.has(type)) return;
-        clearTimeout(settle.current);
-        settle.current = setTimeout(() => void queries.invalidateQueries({ queryKey: ['sessions'] }), SETTLE_MS);
-      }),
-    [connection, queries],
-  );
+  useEffect(() => {
+    let settle: ReturnType<typeof setTimeout> | undefined;
+    const stop = connection.onEvent(({ type }) => {
+      if (!STALE_AFTER.has(type)) return;
+      clearTimeout(settle);
+      settle = setTimeout(() => void queries.invalidateQueries({ queryKey: ['sessions'] }), SETTLE_MS);
+    });
+    return () => {
+      clearTimeout(settle);
+      stop();
+    };
+  }, [connection, queries]);
 }

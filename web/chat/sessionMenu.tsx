@@ -2,10 +2,10 @@
 import { Menu } from '@base-ui/react/menu';
 import { Archive, ArchiveRestore, Download, FileJson, GitBranch, MoreHorizontal, Pencil, Trash2, Undo2 } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
-import { Button, IconButton } from '../ui/button.tsx';
-import { ConfirmDialog, Dialog } from '../ui/dialog.tsx';
+import { IconButton } from '../ui/button.tsx';
+import { ConfirmDialog } from '../ui/dialog.tsx';
 import { TextField } from '../ui/field.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { useSessionActions } from './sessionActions.ts';
 
 export interface SessionMenuProps {
@@ -108,38 +108,25 @@ function RenameDialog({ id, title, onClose }: WindowProps) {
   const { rename } = useSessionActions();
   const { busy, error, run } = useWork(onClose);
   const [text, setText] = useState(title);
-  const save = () => void (text.trim() && run(() => rename(id, text.trim())));
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title="Rename this chat"
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={busy || text.trim() === ''} onClick={save}>
-            Rename
-          </Button>
-        </>
-      }
+      verb="Rename"
+      busy={busy}
+      complete={text.trim() !== ''}
+      error={error}
+      onSubmit={() => run(() => rename(id, text.trim()))}
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-      >
-        <TextField
-          label="Name"
-          value={text}
-          maxLength={200}
-          autoFocus
-          onFocus={({ target }) => target.select()}
-          onChange={({ target }) => setText(target.value)}
-        />
-      </form>
-      {error && <Problem thrown={error} />}
-    </Dialog>
+      <TextField
+        label="Name"
+        value={text}
+        maxLength={200}
+        autoFocus
+        onFocus={({ target }) => target.select()}
+        onChange={({ target }) => setText(target.value)}
+      />
+    </FormDialog>
   );
 }
 
@@ -156,7 +143,7 @@ function DeleteDialog({ id, title, onClose }: WindowProps) {
       error={error}
       onConfirm={() => run(() => remove(id))}
     >
-      “{title}” with all its messages and files is gone for good. To keep it out of the list only, archive it.
+      “<bdi>{title}</bdi>” with all its messages and files is gone for good. To keep it out of the list only, archive it.
     </ConfirmDialog>
   );
 }
@@ -166,6 +153,7 @@ function useWork(onDone: () => void) {
   const [error, setError] = useState<Error | null>(null);
   const run = async (work: () => Promise<void>) => {
     setBusy(true);
+    setError(null);
     try {
       await work();
       onDone();

@@ -16,6 +16,7 @@ import {
   type LucideIcon,
 } from 'lucide-react';
 import { memo, useMemo } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import { duration } from '../app/format.ts';
 import { CopyButton } from '../ui/copyButton.tsx';
 import { Code } from './codeBlock.tsx';
@@ -76,7 +77,7 @@ export const ToolCard = memo(function ToolCard({ tool, messageId }: { tool: Tool
         <ChevronRight size={15} className={`shrink-0 text-faint transition-transform ${open ? 'rotate-90' : ''}`} />
         <Icon size={16} className="shrink-0 text-soft" />
         <span className="shrink-0 font-medium">{titleOfTool(name)}</span>
-        <code className="min-w-0 flex-1 truncate font-mono text-[0.8125rem] text-soft">{args.main}</code>
+        <code className="min-w-0 flex-1 truncate font-mono text-[0.8125rem] text-soft">{visibleText(args.main)}</code>
         <Outcome tool={tool} />
       </button>
       {open && <Details tool={tool} diff={diff} args={args.rest} />}

@@ -101,7 +101,7 @@ export function ConfigForm({ config, schema, version, draft, onDraft, onSaved, o
                 value={valueAt(config.config, key)}
                 draft={draft}
                 error={wrong[key] ?? (serverWrong?.key === key ? save.error?.message.replace(/^.*?:\d+:\d+: /, '') : undefined)}
-                disabled={config.problem !== null}
+                disabled={config.problem !== null || save.isPending}
                 onChange={(value, error) => change(key, value, error)}
                 onYaml={onYaml}
               />

@@ -4,7 +4,7 @@ import { useMemo, useRef } from 'react';
 import { ApiError, request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
-import { Notice } from '../ui/notice.tsx';
+import { Notice, WithCode } from '../ui/notice.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -64,11 +64,19 @@ export function YamlEditor({ draft, onDraft, onSaved }: EditorProps) {
           title={`Line ${place.line}, column ${place.column}`}
           actions={<Button onClick={() => goTo(box.current, place)}>Go there</Button>}
         >
-          {message && <p>{message}</p>}
-          {refusal?.fix && <p>{refusal.fix}</p>}
+          {message && (
+            <p>
+              <WithCode text={message} />
+            </p>
+          )}
+          {refusal?.fix && (
+            <p>
+              <WithCode text={refusal.fix} />
+            </p>
+          )}
         </Notice>
       )}
-      <NumberedText text={text} box={box} wrongLine={place?.line} onChange={change} />
+      <NumberedText text={text} box={box} wrongLine={place?.line} readOnly={save.isPending} onChange={change} />
       {draft && (
         <SaveBar
           summary="Not saved yet"
@@ -93,10 +101,11 @@ interface NumberedTextProps {
   text: string;
   box: React.RefObject<HTMLTextAreaElement | null>;
   wrongLine: number | undefined;
+  readOnly: boolean;
   onChange: (text: string) => void;
 }
 
-function NumberedText({ text, box, wrongLine, onChange }: NumberedTextProps) {
+function NumberedText({ text, box, wrongLine, readOnly, onChange }: NumberedTextProps) {
   const gutter = useRef<HTMLDivElement>(null);
   const count = useMemo(() => text.split('\n').length, [text]);
   return (
@@ -121,6 +130,7 @@ function NumberedText({ text, box, wrongLine, onChange }: NumberedTextProps) {
         autoComplete="off"
         wrap="off"
         value={text}
+        readOnly={readOnly}
         onChange={(event) => onChange(event.target.value)}
         onScroll={(event) => {
           if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop;

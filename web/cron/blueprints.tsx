@@ -4,9 +4,8 @@ import { useState } from 'react';
 import type { Blueprint, BlueprintField } from '../../ipc/contracts/cron.ts';
 import { request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { SelectField, TextArea, TextField } from '../ui/field.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -97,19 +96,15 @@ function BlueprintForm({ blueprint, onClose, onMade }: { blueprint: Blueprint; o
     make.reset();
   };
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       wide
       title={blueprint.title}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={make.isPending} onClick={() => make.mutate()}>
-            {make.isPending ? 'Making…' : 'Create job'}
-          </Button>
-        </>
-      }
+      verb="Create job"
+      doing="Making…"
+      busy={make.isPending}
+      error={elsewhere ? make.error : null}
+      onSubmit={() => make.mutate()}
     >
       <p className="text-sm text-soft">{blueprint.description}</p>
       <div className="grid gap-4 sm:grid-cols-2">
@@ -136,8 +131,7 @@ function BlueprintForm({ blueprint, onClose, onMade }: { blueprint: Blueprint; o
           </pre>
         </details>
       )}
-      {elsewhere && make.error && <Problem thrown={make.error} />}
-    </Dialog>
+    </FormDialog>
   );
 }
 

@@ -4,10 +4,8 @@ import { useState } from 'react';
 import type { Job } from '../../ipc/contracts/cron.ts';
 import { request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { TextArea, TextField } from '../ui/field.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { toast } from '../ui/toast.tsx';
 import { fieldErrors, useRefresh, useSettled } from './cronData.ts';
 import { SchedulePreview } from './schedulePreview.tsx';
@@ -51,19 +49,16 @@ export function JobForm({ job, onClose }: JobFormProps) {
   const scheduleError = preview.error && schedule === values.schedule ? preview.error.message : errors.schedule;
   const elsewhere = save.error && Object.keys(errors).every((name) => !(name in values));
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       wide
       title={job === null ? 'New job' : `Edit ${job.name}`}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={save.isPending || values.schedule.trim() === ''} onClick={() => save.mutate()}>
-            {save.isPending ? 'Saving…' : job === null ? 'Create job' : 'Save'}
-          </Button>
-        </>
-      }
+      verb={job === null ? 'Create job' : 'Save'}
+      doing="Saving…"
+      busy={save.isPending}
+      complete={values.schedule.trim() !== ''}
+      error={elsewhere ? save.error : null}
+      onSubmit={() => save.mutate()}
     >
       <TextArea
         label="What should the agent do?"
@@ -80,7 +75,6 @@ export function JobForm({ job, onClose }: JobFormProps) {
           onChange={set('schedule')}
           error={scheduleError}
           mono
-          spellCheck={false}
         />
         <span className="flex flex-wrap gap-1.5">
           {examples.map((example) => (
@@ -125,8 +119,7 @@ export function JobForm({ job, onClose }: JobFormProps) {
           error={errors.repeat}
         />
       </div>
-      {elsewhere && save.error && <Problem thrown={save.error} />}
-    </Dialog>
+    </FormDialog>
   );
 }
 

@@ -22,6 +22,10 @@ interface JobListProps {
 export function JobList({ jobs, held, onEdit, onHistory }: JobListProps) {
   const [deleting, setDeleting] = useState<Job | null>(null);
   const action = useJobAction();
+  const ask = (job: Job) => {
+    action.reset();
+    setDeleting(job);
+  };
   const failed = action.error && action.variables.action !== 'delete' ? action.error : null;
   return (
     <>
@@ -38,7 +42,7 @@ export function JobList({ jobs, held, onEdit, onHistory }: JobListProps) {
             name: 'Actions',
             quiet: true,
             cell: (job) =>
-              buttons(job, { busy: action.isPending, onEdit, onDelete: setDeleting, act: (kind) => action.mutate({ job, action: kind }) }),
+              buttons(job, { busy: action.isPending, onEdit, onDelete: ask, act: (kind) => action.mutate({ job, action: kind }) }),
           },
         ]}
       />

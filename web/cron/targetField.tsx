@@ -24,7 +24,6 @@ export function TargetField({ label = 'Where does the result go?', value, onChan
           </>
         }
         mono
-        spellCheck={false}
       />
       <datalist id={list}>
         {targets.map(({ id, name }) => (

@@ -1,7 +1,7 @@
 /** The findings of the doctor by group: what is wrong first, each with what to do. */
 import { age } from '../app/format.ts';
 import { CopyButton } from '../ui/copyButton.tsx';
-import { Badge, Command, type Tone } from '../ui/notice.tsx';
+import { Badge, Command, WithCode, type Tone } from '../ui/notice.tsx';
 
 /** A row of `agent doctor --json`. */
 export interface CheckRow {
@@ -58,7 +58,13 @@ function Finding({ row: { id, status, what, detail, fix, fixed } }: { row: Check
           <Badge tone={tone}>{word}</Badge>
         </span>
         <p className="min-w-0 flex-1 basis-52 break-words">
-          <span className="font-medium">{plain(what)}</span>: <span className="text-soft">{plain(detail)}</span>
+          <span className="font-medium">
+            <WithCode text={what} />
+          </span>
+          :{' '}
+          <span className="text-soft">
+            <WithCode text={detail} />
+          </span>
         </p>
       </div>
       {fixed && <p className="text-good sm:pl-27">Put right: {fixed}</p>}
@@ -67,20 +73,13 @@ function Finding({ row: { id, status, what, detail, fix, fixed } }: { row: Check
   );
 }
 
-/** A command in it stands alone, ready to be copied. */
+/** A command in it is ready to be copied. */
 function Remedy({ text }: { text: string }) {
   const command = /`([^`]+)`/.exec(text)?.[1] ?? (/^agent [a-z]/.test(text) ? text : undefined);
   return (
     <div className="flex flex-wrap items-center gap-2 sm:pl-27">
-      <span className="min-w-0 break-words">{plain(text)}</span>
-      {command && (
-        <span className="flex items-center gap-1">
-          {command !== text && <Command>{command}</Command>}
-          <CopyButton text={command} label={`Copy ${command}`} />
-        </span>
-      )}
+      <span className="min-w-0 break-words">{command === text ? <Command>{text}</Command> : <WithCode text={text} />}</span>
+      {command && <CopyButton text={command} label={`Copy ${command}`} />}
     </div>
   );
 }
-
-const plain = (text: string): string => text.replaceAll('`', '');

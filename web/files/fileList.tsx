@@ -1,5 +1,6 @@
 /** The entries of a folder, and the way to it. Names are text, whatever is in them. */
 import { ChevronRight, Download, File, FileText, Folder, Image, Link2, Trash2 } from 'lucide-react';
+import { visibleText } from '../../base/visibleText.ts';
 import type { AnswerOf } from '../../ipc/httpRoute.ts';
 import type { RouteOf } from '../../ipc/contracts/http/table.ts';
 import { age } from '../app/format.ts';
@@ -19,6 +20,7 @@ export function FileList({ rows, onOpen, onDownload, onDelete }: FileListProps) 
   return (
     <DataTable<FileRow>
       label="Files"
+      compact
       rows={rows}
       keyOf={({ path }) => path}
       columns={[
@@ -28,10 +30,10 @@ export function FileList({ rows, onOpen, onDownload, onDelete }: FileListProps) 
             <button
               type="button"
               onClick={() => onOpen(row)}
-              className="flex max-w-full items-center gap-2.5 rounded text-left hover:underline"
+              className="flex max-w-full max-md:min-h-8 items-center gap-2.5 rounded text-left hover:underline"
             >
               <Sign row={row} />
-              <span className="min-w-0 font-medium break-all">{row.name}</span>
+              <span className="min-w-0 font-medium break-all">{visibleText(row.name)}</span>
             </button>
           ),
         },
@@ -96,7 +98,7 @@ export function Crumbs({ root, path, onGo }: { root: string; path: string; onGo:
             onClick={() => onGo(place.path)}
             className="min-h-7 rounded px-1.5 break-all text-soft hover:bg-sunken hover:text-ink aria-[current]:font-medium aria-[current]:text-ink"
           >
-            {place.name}
+            {visibleText(place.name)}
           </button>
         </span>
       ))}

@@ -3,11 +3,13 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { FolderPlus, Trash2, Upload as UploadIcon } from 'lucide-react';
 import { useCallback, useRef, useState } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import { request } from '../api.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import { Button, IconButton } from '../ui/button.tsx';
-import { ConfirmDialog, Dialog } from '../ui/dialog.tsx';
+import { ConfirmDialog } from '../ui/dialog.tsx';
 import { SwitchField, TextField } from '../ui/field.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { Empty, PlaceBody, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -100,7 +102,7 @@ export function FilesPlace() {
           {error && <Problem thrown={error} onRetry={() => void refetch()} />}
           {!data && !error && <Skeleton height={20} />}
           {data && data.entries.length === 0 && (
-            <Empty title="This folder is empty">Drop files here, or use Upload. The agent sees them at {data.path}.</Empty>
+            <Empty title="This folder is empty">Drop files here, or use Upload. The agent sees them at {visibleText(data.path)}.</Empty>
           )}
           {data && data.entries.length > 0 && (
             <FileList
@@ -110,7 +112,10 @@ export function FilesPlace() {
                 setFailed(null);
                 saveFile(row).catch(setFailed);
               }}
-              onDelete={setDeleting}
+              onDelete={(row) => {
+                remove.reset();
+                setDeleting(row);
+              }}
             />
           )}
           {data?.truncated && <p className="text-sm text-soft">The folder holds more than is listed here.</p>}
@@ -143,45 +148,25 @@ type FileList_ = globalThis.FileList;
 
 function NewFolder({ folder, onClose, onMade }: { folder: string; onClose: () => void; onMade: () => void }) {
   const [name, setName] = useState('');
-  // `isPending` comes with the next drawing, and a second key may come before.
-  const asked = useRef(false);
   const make = useMutation({
     mutationFn: () => request('POST /api/files/mkdir', { body: { path: `${folder}/${name.trim()}` } }),
     onSuccess: () => {
       onMade();
       onClose();
     },
-    onError: () => (asked.current = false),
   });
   const bad = /\//.test(name) ? 'A name holds no slash.' : undefined;
-  const submit = () => {
-    if (asked.current || name.trim() === '' || bad) return;
-    asked.current = true;
-    make.mutate();
-  };
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title="New folder"
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={name.trim() === '' || bad !== undefined || make.isPending} onClick={submit}>
-            Make it
-          </Button>
-        </>
-      }
+      verb="Make it"
+      busy={make.isPending}
+      complete={name.trim() !== '' && bad === undefined}
+      error={make.error}
+      onSubmit={() => make.mutate()}
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <TextField label="Name" value={name} error={bad} maxLength={255} onChange={(event) => setName(event.target.value)} />
-      </form>
-      {make.error && <Problem thrown={make.error} />}
-    </Dialog>
+      <TextField label="Name" literal value={name} error={bad} maxLength={255} onChange={(event) => setName(event.target.value)} />
+    </FormDialog>
   );
 }

@@ -17,7 +17,7 @@ const Markdown = lazy(() => import('../chat/markdown.tsx').then((module) => ({ d
 const TEXT_MAX = 400_000;
 
 export function Preview({ row, onClose }: { row: FileRow | null; onClose: () => void }) {
-  const [failed, setFailed] = useState<Error | null>(null);
+  const [failed, setFailed] = useState<{ row: FileRow; thrown: Error } | null>(null);
   return (
     <Dialog
       open={row !== null}
@@ -26,13 +26,19 @@ export function Preview({ row, onClose }: { row: FileRow | null; onClose: () => 
       wide
       actions={
         row && (
-          <Button icon={<Download size={16} />} onClick={() => void saveFile(row).catch(setFailed)}>
+          <Button
+            icon={<Download size={16} />}
+            onClick={() => {
+              setFailed(null);
+              saveFile(row).catch((thrown: Error) => setFailed({ row, thrown }));
+            }}
+          >
             Download
           </Button>
         )
       }
     >
-      {failed && <Problem thrown={failed} />}
+      {failed && failed.row === row && <Problem thrown={failed.thrown} />}
       {row && <Content key={row.path} row={row} />}
     </Dialog>
   );

@@ -1,6 +1,7 @@
 /** What was deleted under Files, and the way back of each. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { File, Folder, Undo2 } from 'lucide-react';
+import { visibleText } from '../../base/visibleText.ts';
 import type { Deleted } from '../../ipc/contracts/http/files.ts';
 import { ApiError, request } from '../api.ts';
 import { Button } from '../ui/button.tsx';
@@ -35,7 +36,7 @@ export function Trash({ folder, onClose }: { folder: string; onClose: () => void
         <div className="grid justify-items-start gap-2">
           <Problem thrown={restore.error!} />
           {elsewhere(restore.error!) && failed.into === undefined && (
-            <Button onClick={() => restore.mutate({ entry: failed.entry, into: folder })}>Put it into {nameOf(folder)}</Button>
+            <Button onClick={() => restore.mutate({ entry: failed.entry, into: folder })}>Put it into {visibleText(nameOf(folder))}</Button>
           )}
         </div>
       )}
@@ -46,6 +47,7 @@ export function Trash({ folder, onClose }: { folder: string; onClose: () => void
           </p>
           <DataTable<Deleted>
             label="Trash"
+            compact
             rows={entries}
             keyOf={({ path }) => path}
             columns={[
@@ -54,7 +56,7 @@ export function Trash({ folder, onClose }: { folder: string; onClose: () => void
                 cell: ({ name, origin, is_directory }) => (
                   <span className="flex items-center gap-2.5">
                     {is_directory ? <Folder {...sign} /> : <File {...sign} />}
-                    <span className="min-w-0 font-medium break-all">{origin ?? name}</span>
+                    <span className="min-w-0 font-medium break-all">{visibleText(origin ?? name)}</span>
                   </span>
                 ),
               },

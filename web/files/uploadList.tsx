@@ -1,8 +1,10 @@
 /** Uploads under way: how far each is, what went wrong, and the question whether to replace. */
 import { X } from 'lucide-react';
+import { visibleText } from '../../base/visibleText.ts';
 import { ApiError } from '../api.ts';
 import { sentence } from '../app/format.ts';
 import { Button, IconButton } from '../ui/button.tsx';
+import { WithCode } from '../ui/notice.tsx';
 import { dropUpload, uploadAgain, type Item } from './uploadState.ts';
 
 export function Uploads({ items }: { items: readonly Item[] }) {
@@ -14,7 +16,7 @@ export function Uploads({ items }: { items: readonly Item[] }) {
           key={item.id}
           className="flex flex-wrap items-center gap-x-3 gap-y-1 rounded-xl border border-line bg-surface px-4 py-2 text-sm"
         >
-          <span className="min-w-0 flex-1 basis-40 break-all">{item.file.name}</span>
+          <span className="min-w-0 flex-1 basis-40 break-all">{visibleText(item.file.name)}</span>
           {item.error ? (
             <Failure item={item} />
           ) : (
@@ -38,7 +40,7 @@ function Failure({ item }: { item: Item }) {
   return (
     <>
       <span role="alert" className="text-bad">
-        {sentence(item.error!.message)}.{fix ? ` ${sentence(fix)}.` : ''}
+        <WithCode text={`${sentence(item.error!.message)}.${fix ? ` ${sentence(fix)}.` : ''}`} />
       </span>
       <Button onClick={() => uploadAgain(item, taken)}>{taken ? 'Replace it' : 'Try again'}</Button>
     </>

@@ -13,9 +13,14 @@ export interface Item {
   id: number;
   file: File;
   folder: string;
+  /** In place of one that has the name. */
+  overwrite: boolean;
   share: number;
   error: Error | null;
 }
+
+/** A browser opens six connections to one address: the page needs some for itself. The others wait for their turn. */
+const AT_ONCE = 3;
 
 const items = new Observable<readonly Item[]>([]);
 const running = new Map<number, Upload>();
@@ -32,24 +37,30 @@ export function useUploads(onDone: () => void): readonly Item[] {
 }
 
 export function startUpload(file: File, folder: string): void {
-  const item = { id: ++lastId, file, folder, share: 0, error: null };
-  items.set([...items.get(), item]);
-  send(item, false);
+  items.set([...items.get(), { id: ++lastId, file, folder, overwrite: false, share: 0, error: null }]);
+  sendNext();
 }
 
 export function uploadAgain(item: Item, overwrite: boolean): void {
-  change(item.id, { error: null, share: 0 });
-  send(item, overwrite);
+  change(item.id, { overwrite, error: null, share: 0 });
+  sendNext();
 }
 
 /** Cancels it, or takes a failed one off the list. */
 export function dropUpload(id: number): void {
+  items.set(items.get().filter((item) => item.id !== id));
   running.get(id)?.cancel();
   ended(id);
-  items.set(items.get().filter((item) => item.id !== id));
 }
 
-function send({ id, file, folder }: Item, overwrite: boolean): void {
+function sendNext(): void {
+  for (const item of items.get()) {
+    if (running.size >= AT_ONCE) return;
+    if (item.error === null && !running.has(item.id)) send(item);
+  }
+}
+
+function send({ id, file, folder, overwrite }: Item): void {
   const sent = upload(file, folder, { overwrite, onProgress: (share) => change(id, { share }) });
   running.set(id, sent);
   addEventListener('beforeunload', askFirst);
@@ -60,8 +71,8 @@ function send({ id, file, folder }: Item, overwrite: boolean): void {
       for (const onDone of watchers) onDone();
     },
     (error: Error) => {
-      ended(id);
       change(id, { error });
+      ended(id);
       const cancelled = items.get().every((item) => item.id !== id);
       if (!cancelled && watchers.size === 0) toast(`${file.name} was not taken: ${sentence(error.message)}. See Files.`);
     },
@@ -70,6 +81,7 @@ function send({ id, file, folder }: Item, overwrite: boolean): void {
 
 function ended(id: number): void {
   running.delete(id);
+  sendNext();
   if (running.size === 0) removeEventListener('beforeunload', askFirst);
 }
 

@@ -1,5 +1,6 @@
 /** The lines of one log, live: a WebSocket that is dialled again, and a bounded list of what it said. */
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { printedLine } from '../../base/visibleText.ts';
 import { request, socketAddress } from '../api.ts';
 import { renewToken } from '../token.ts';
 
@@ -43,16 +44,14 @@ export class LogLine {
   }
 
   get msg(): string {
-    return String(this.record?.msg ?? this.raw);
+    return printedLine(String(this.record?.msg ?? this.raw));
   }
 
   /** The other fields, short. */
   get fields(): string {
     const others = Object.entries(this.record ?? {}).filter(([name]) => !HIDDEN.has(name));
-    return others
-      .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-      .join(' ')
-      .slice(0, 300);
+    const text = others.map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`).join(' ');
+    return printedLine(text.slice(0, 300));
   }
 }
 

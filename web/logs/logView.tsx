@@ -2,6 +2,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { memo, useEffect, useRef, useState } from 'react';
+import { visibleLines } from '../../base/visibleText.ts';
 import { CopyButton } from '../ui/copyButton.tsx';
 import type { LogLine } from './logLines.ts';
 
@@ -151,5 +152,5 @@ function Field({ value }: { value: unknown }) {
 
 /** Always text: a log line may hold what strangers wrote. */
 function Words({ text }: { text: string }) {
-  return <span className="break-words whitespace-pre-wrap">{text}</span>;
+  return <span className="break-words whitespace-pre-wrap">{visibleLines(text)}</span>;
 }

@@ -3,10 +3,8 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { SecretField, SelectField, TextArea, TextField } from '../ui/field.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { toast } from '../ui/toast.tsx';
 import { fieldErrors, useRefresh } from './mcpData.ts';
 import { splitWords } from './splitWords.ts';
@@ -32,20 +30,25 @@ export function AddServer({ onClose }: { onClose: () => void }) {
   const elsewhere = add.error && !envError && !shown.some((name) => name in errors);
   const ready = values.name !== '' && (values.kind === 'command' ? values.command.trim() !== '' : values.url.trim() !== '');
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title="Add a server"
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={!ready || add.isPending} onClick={() => add.mutate()}>
-            {add.isPending ? 'Adding…' : 'Add'}
-          </Button>
-        </>
-      }
+      verb="Add"
+      doing="Adding…"
+      busy={add.isPending}
+      complete={ready}
+      error={elsewhere ? add.error : null}
+      onSubmit={() => add.mutate()}
     >
-      <TextField label="Name" hint="letters, digits, _ and -" value={values.name} onChange={set('name')} error={errors.name} autoFocus />
+      <TextField
+        label="Name"
+        literal
+        hint="letters, digits, _ and -"
+        value={values.name}
+        onChange={set('name')}
+        error={errors.name}
+        autoFocus
+      />
       <SelectField
         label="What is it?"
         value={values.kind}
@@ -65,7 +68,6 @@ export function AddServer({ onClose }: { onClose: () => void }) {
             onChange={set('command')}
             error={errors.command ?? errors.args}
             mono
-            spellCheck={false}
           />
           <TextArea
             label="Environment"
@@ -120,8 +122,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
           )}
         </>
       )}
-      {elsewhere && add.error && <Problem thrown={add.error} />}
-    </Dialog>
+    </FormDialog>
   );
 }
 

@@ -6,8 +6,8 @@ import type { McpCatalogEntry } from '../../ipc/contracts/http/mcp.ts';
 import { ApiError, request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { SecretField, TextField } from '../ui/field.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { Badge, Notice } from '../ui/notice.tsx';
 import { Empty, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -90,20 +90,15 @@ function Install({ entry, onClose, onInstalled }: { entry: McpCatalogEntry; onCl
     start.reset();
   };
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title={`Install ${entry.title}`}
-      actions={
-        <>
-          <Button onClick={onClose}>{start.data ? 'Close' : 'Cancel'}</Button>
-          {!start.data && (
-            <Button weight="strong" disabled={start.isPending} onClick={() => start.mutate()}>
-              {start.isPending ? 'Starting…' : 'Install'}
-            </Button>
-          )}
-        </>
-      }
+      verb={start.data ? undefined : 'Install'}
+      doing="Starting…"
+      closeWord={start.data ? 'Close' : 'Cancel'}
+      busy={start.isPending}
+      error={elsewhere ? start.error : null}
+      onSubmit={() => start.mutate()}
     >
       <p className="text-sm text-soft">{entry.description}</p>
       {entry.needs_sign_in && (
@@ -125,9 +120,8 @@ function Install({ entry, onClose, onInstalled }: { entry: McpCatalogEntry; onCl
           <span className="font-mono text-xs">{entry.source}</span> is fetched from npm and runs on this machine with your rights.
         </p>
       )}
-      {elsewhere && start.error && <Problem thrown={start.error} />}
       {start.data && <Progress title={entry.title} action={start.data.action} onInstalled={onInstalled} />}
-    </Dialog>
+    </FormDialog>
   );
 }
 

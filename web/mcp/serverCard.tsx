@@ -2,6 +2,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { FlaskConical, Trash2 } from 'lucide-react';
 import { useState } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import type { McpServer } from '../../ipc/contracts/http/mcp.ts';
 import { request } from '../api.ts';
 import { duration, sentence } from '../app/format.ts';
@@ -9,7 +10,7 @@ import { useProfile } from '../app/profile.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/dialog.tsx';
 import { Toggle } from '../ui/field.tsx';
-import { Badge, Notice, type Tone } from '../ui/notice.tsx';
+import { Badge, Notice, WithCode, type Tone } from '../ui/notice.tsx';
 import { Card } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -61,7 +62,11 @@ export function ServerCard({ server }: { server: McpServer }) {
       <Source server={server} />
       {error && enabled && (
         <Notice tone={needs_sign_in ? 'warn' : 'bad'} title={needs_sign_in ? 'This server asks for a sign-in' : error}>
-          {fix && <p>{sentence(fix)}.</p>}
+          {fix && (
+            <p>
+              <WithCode text={sentence(fix)} />.
+            </p>
+          )}
         </Notice>
       )}
       {enable.error && <Problem thrown={enable.error} />}
@@ -96,8 +101,14 @@ function TestResult({
   if (!ok) {
     return (
       <Notice tone="bad" title={`Failed after ${duration(ms)}`}>
-        <p className="[overflow-wrap:anywhere]">{sentence(error ?? 'it does not work')}.</p>
-        {fix && <p>{sentence(fix)}.</p>}
+        <p className="[overflow-wrap:anywhere]">
+          <WithCode text={sentence(error ?? 'it does not work')} />.
+        </p>
+        {fix && (
+          <p>
+            <WithCode text={sentence(fix)} />.
+          </p>
+        )}
       </Notice>
     );
   }
@@ -117,7 +128,7 @@ function Tools({ tools, count }: { tools: { name: string; description: string }[
       <ul className="mt-2 grid gap-2">
         {tools.map(({ name, description }) => (
           <li key={name} className="grid gap-0.5">
-            <span className="font-mono text-xs [overflow-wrap:anywhere]">{name}</span>
+            <span className="font-mono text-xs [overflow-wrap:anywhere]">{visibleText(name)}</span>
             <span className="line-clamp-3 text-soft [overflow-wrap:anywhere]">{description}</span>
           </li>
         ))}

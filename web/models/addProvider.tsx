@@ -3,11 +3,9 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { SecretField, SelectField, TextField } from '../ui/field.tsx';
-import { Notice } from '../ui/notice.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
+import { Notice, WithCode } from '../ui/notice.tsx';
 import { toast } from '../ui/toast.tsx';
 import { useAskAgain, useEnv, type EnvRows } from './queries.ts';
 
@@ -78,64 +76,53 @@ export function AddProvider({ taken, onClose }: { taken: readonly string[]; onCl
   const addressError = address === '' || /^https?:\/\/\S+$/.test(address.trim()) ? undefined : 'An address begins with http:// or https://';
   const complete = wanted !== '' && !nameError && !addressError && (kind.address !== null || address.trim() !== '');
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title="Add a provider"
-      actions={
-        <>
-          <Button onClick={onClose}>{add.data && !add.data.ok ? 'Close' : 'Cancel'}</Button>
-          <Button weight="strong" disabled={!complete || add.isPending} onClick={() => add.mutate()}>
-            {add.isPending ? 'Testing…' : 'Add and test'}
-          </Button>
-        </>
-      }
+      verb="Add and test"
+      doing="Testing…"
+      closeWord={add.data && !add.data.ok ? 'Close' : 'Cancel'}
+      busy={add.isPending}
+      complete={complete}
+      error={add.error}
+      onSubmit={() => add.mutate()}
     >
-      <form
-        className="grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (complete && !add.isPending) add.mutate();
-        }}
-      >
-        <SelectField
-          label="Kind"
-          choices={kinds.map(({ value, label }) => ({ value, label }))}
-          value={kindName}
-          onChange={(event) => setKind(event.target.value)}
-        />
-        <TextField
-          label="Name"
-          hint={kind.address === null ? 'As it stands in front of its models: box:qwen3-8b.' : `Left empty: ${kind.value}.`}
-          error={nameError}
-          placeholder={kind.address === null ? 'box' : kind.value}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        {taken.includes(wanted) && <Notice tone="warn">{wanted} is there already: what you write here is added to it.</Notice>}
-        <TextField
-          label="Address"
-          mono
-          error={addressError}
-          placeholder={kind.address ?? 'https://llm.example.com/v1'}
-          hint={kind.address === null ? 'Of its API, with /v1 where it has one.' : 'Left empty: the usual one.'}
-          value={address}
-          onChange={(event) => setAddress(event.target.value)}
-        />
-        <SecretField
-          label="Key"
-          hint="Kept in .env of this profile, readable by you alone. Left empty: it has none, or has it already."
-          value={key}
-          onChange={(event) => setKey(event.target.value)}
-        />
-        <button type="submit" hidden />
-      </form>
-      {add.error && <Problem thrown={add.error} />}
+      <SelectField
+        label="Kind"
+        choices={kinds.map(({ value, label }) => ({ value, label }))}
+        value={kindName}
+        onChange={(event) => setKind(event.target.value)}
+      />
+      <TextField
+        label="Name"
+        literal
+        hint={kind.address === null ? 'As it stands in front of its models: box:qwen3-8b.' : `Left empty: ${kind.value}.`}
+        error={nameError}
+        placeholder={kind.address === null ? 'box' : kind.value}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      {taken.includes(wanted) && <Notice tone="warn">{wanted} is there already: what you write here is added to it.</Notice>}
+      <TextField
+        label="Address"
+        mono
+        error={addressError}
+        placeholder={kind.address ?? 'https://llm.example.com/v1'}
+        hint={kind.address === null ? 'Of its API, with /v1 where it has one.' : 'Left empty: the usual one.'}
+        value={address}
+        onChange={(event) => setAddress(event.target.value)}
+      />
+      <SecretField
+        label="Key"
+        hint="Kept in .env of this profile, readable by you alone. Left empty: it has none, or has it already."
+        value={key}
+        onChange={(event) => setKey(event.target.value)}
+      />
       {add.data && !add.data.ok && (
         <Notice tone="bad" title="It is added, but it does not answer yet">
-          {add.data.error}
+          {add.data.error && <WithCode text={add.data.error} />}
         </Notice>
       )}
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -6,8 +6,9 @@ import { request } from '../api.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copyButton.tsx';
-import { ConfirmDialog, Dialog } from '../ui/dialog.tsx';
+import { ConfirmDialog } from '../ui/dialog.tsx';
 import { SecretField, SwitchField, TextField } from '../ui/field.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { Badge } from '../ui/notice.tsx';
 import { Card, Section, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -173,44 +174,31 @@ function EditVariable({ name, row, onClose }: Editing & { onClose: () => void })
   const keyError = key === '' || /^[A-Za-z_]\w{0,127}$/.test(key.trim()) ? undefined : 'Letters, digits and _, not beginning with a digit';
   const complete = key.trim() !== '' && !keyError && value !== '';
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title={name === null ? 'Add a variable' : `${row?.is_set ? 'Replace' : 'Set'} ${name}`}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" disabled={!complete || save.isPending} onClick={() => save.mutate()}>
-            {save.isPending ? 'Saving…' : 'Save'}
-          </Button>
-        </>
-      }
+      verb="Save"
+      doing="Saving…"
+      busy={save.isPending}
+      complete={complete}
+      error={save.error}
+      onSubmit={() => save.mutate()}
     >
-      <form
-        className="grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (complete && !save.isPending) save.mutate();
-        }}
-      >
-        {name === null && (
-          <TextField
-            label="Name"
-            mono
-            placeholder="MY_SERVICE_TOKEN"
-            error={keyError}
-            value={key}
-            onChange={(event) => setKey(event.target.value)}
-          />
-        )}
-        {row?.is_password === false ? (
-          <TextField label="Value" value={value} onChange={(event) => setValue(event.target.value)} />
-        ) : (
-          <SecretField label="Value" hint={row?.description} value={value} onChange={(event) => setValue(event.target.value)} />
-        )}
-        <button type="submit" hidden />
-      </form>
-      {save.error && <Problem thrown={save.error} />}
-    </Dialog>
+      {name === null && (
+        <TextField
+          label="Name"
+          mono
+          placeholder="MY_SERVICE_TOKEN"
+          error={keyError}
+          value={key}
+          onChange={(event) => setKey(event.target.value)}
+        />
+      )}
+      {row?.is_password === false ? (
+        <TextField label="Value" value={value} onChange={(event) => setValue(event.target.value)} />
+      ) : (
+        <SecretField label="Value" hint={row?.description} value={value} onChange={(event) => setValue(event.target.value)} />
+      )}
+    </FormDialog>
   );
 }

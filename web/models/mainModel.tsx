@@ -7,7 +7,7 @@ import { sentence } from '../app/format.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
 import { SelectField } from '../ui/field.tsx';
-import { Badge, Notice } from '../ui/notice.tsx';
+import { Badge, Notice, WithCode } from '../ui/notice.tsx';
 import { Card, Section, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -39,7 +39,7 @@ function Current({ info, onProviders }: { info: Info; onProviders: () => void })
   if (model === null) {
     return (
       <Notice tone="warn" title="No model answers yet" actions={<Button onClick={onProviders}>Set up a provider</Button>}>
-        {problem && sentence(problem)}
+        {problem && <WithCode text={sentence(problem)} />}
       </Notice>
     );
   }
@@ -56,7 +56,11 @@ function Current({ info, onProviders }: { info: Info; onProviders: () => void })
         <Fact name="Images">{capabilities.supports_vision ? 'sees them' : 'does not see them'}</Fact>
         <Fact name="Tools">{capabilities.supports_tools ? 'uses them' : 'does not use them'}</Fact>
       </dl>
-      {problem && <Notice tone="warn">{sentence(problem)}</Notice>}
+      {problem && (
+        <Notice tone="warn">
+          <WithCode text={sentence(problem)} />
+        </Notice>
+      )}
       <Reasoning key={`${provider} ${model} ${info.reasoning.asked}`} info={info} />
     </Card>
   );

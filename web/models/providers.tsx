@@ -7,7 +7,7 @@ import { age, sentence } from '../app/format.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/dialog.tsx';
-import { Badge } from '../ui/notice.tsx';
+import { Badge, WithCode } from '../ui/notice.tsx';
 import { Card, Empty, Section, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -89,7 +89,11 @@ function ProviderCard({ provider, inUse, signIn, onKeys }: CardProps) {
         </div>
       </div>
       <div className="text-sm text-soft">
-        {problem && <p>{sentence(problem)}.</p>}
+        {problem && (
+          <p>
+            <WithCode text={sentence(problem)} />.
+          </p>
+        )}
         {usable && (
           <p>
             {models.length === 0 ? 'No list of models' : `${models.length} ${models.length === 1 ? 'model' : 'models'}`}
@@ -97,15 +101,23 @@ function ProviderCard({ provider, inUse, signIn, onKeys }: CardProps) {
             {detected && ', found running on this machine'}.
           </p>
         )}
-        {error && <p className="break-words text-bad">{sentence(ownWords(name, error))}.</p>}
+        {error && (
+          <p className="break-words text-bad">
+            <WithCode text={sentence(ownWords(name, error))} />.
+          </p>
+        )}
       </div>
       <div aria-live="polite">
         {test.error && <Problem thrown={test.error} />}
         {test.data && !test.isPending && (
           <p className={`text-sm ${test.data.ok ? 'text-good' : 'text-bad'}`}>
-            {test.data.ok
-              ? `It answers${test.data.source ? ` (${test.data.source})` : ''}.`
-              : sentence(ownWords(name, test.data.error ?? 'it does not answer'))}
+            <WithCode
+              text={
+                test.data.ok
+                  ? `It answers${test.data.source ? ` (${test.data.source})` : ''}.`
+                  : sentence(ownWords(name, test.data.error ?? 'it does not answer'))
+              }
+            />
           </p>
         )}
       </div>

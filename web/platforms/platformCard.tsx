@@ -8,7 +8,7 @@ import { age, duration, sentence } from '../app/format.ts';
 import { useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
 import { Toggle } from '../ui/field.tsx';
-import { Badge, Notice, type Tone } from '../ui/notice.tsx';
+import { Badge, Notice, WithCode, type Tone } from '../ui/notice.tsx';
 import { Card } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { PlatformForm } from './platformForm.tsx';
@@ -65,7 +65,7 @@ export function PlatformCard({ platform, envPath }: { platform: PlatformRow; env
       {says && <p className="text-sm text-soft">{says}</p>}
       {platform.error_message && (
         <Notice tone={tone} title={state === 'fatal' ? 'It cannot work with these settings' : 'What the gateway says'}>
-          {sentence(platform.error_message)}
+          <WithCode text={sentence(platform.error_message)} />
         </Notice>
       )}
       {state === 'connected' && platform.updated_at && (
@@ -102,8 +102,14 @@ export function PlatformCard({ platform, envPath }: { platform: PlatformRow; env
 function Outcome({ ok, message, fix, took_ms }: { ok: boolean; message: string; fix: string | null; took_ms: number }) {
   return (
     <Notice tone={ok ? 'good' : 'bad'} title={ok ? `It works${took_ms > 0 ? ` (${duration(took_ms)})` : ''}` : 'It did not connect'}>
-      <p>{sentence(message)}.</p>
-      {fix && <p>{sentence(fix)}.</p>}
+      <p>
+        <WithCode text={sentence(message)} />.
+      </p>
+      {fix && (
+        <p>
+          <WithCode text={sentence(fix)} />.
+        </p>
+      )}
     </Notice>
   );
 }

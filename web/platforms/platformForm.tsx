@@ -154,8 +154,7 @@ function SettingField({
       hint={help}
       placeholder={usual}
       value={String(value)}
-      spellCheck={false}
-      autoComplete="off"
+      literal
       inputMode={kind === 'number' ? 'numeric' : 'text'}
       {...(kind === 'number' ? { pattern: '[0-9]*', title: 'A number' } : {})}
       onChange={(event) => onChange(event.target.value)}

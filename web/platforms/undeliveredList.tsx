@@ -42,7 +42,7 @@ export function UndeliveredList({ running }: { running: boolean }) {
   });
   const [discarding, setDiscarding] = useState<number[] | null>(null);
   const rows = data?.undelivered.toReversed() ?? [];
-  if (error) return <Problem thrown={error} />;
+  if (error && !data) return <Problem thrown={error} />;
   if (rows.length === 0) return null;
   const busy = !running || settle.isPending;
   const buttons = (ids: number[], all = '') => (
@@ -50,7 +50,14 @@ export function UndeliveredList({ running }: { running: boolean }) {
       <Button disabled={busy} onClick={() => settle.mutate({ verb: 'retry', ids })}>
         Send again{all}
       </Button>
-      <Button weight="quiet" disabled={busy} onClick={() => setDiscarding(ids)}>
+      <Button
+        weight="quiet"
+        disabled={busy}
+        onClick={() => {
+          settle.reset();
+          setDiscarding(ids);
+        }}
+      >
         Discard{all}
       </Button>
     </span>

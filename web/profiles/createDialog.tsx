@@ -1,12 +1,10 @@
 /** A new profile: empty, or made from another. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { ProfileRow } from '../../ipc/contracts/http/profiles.ts';
 import { request } from '../api.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { SelectField, SwitchField, TextField } from '../ui/field.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { toast } from '../ui/toast.tsx';
 
 interface CreateProps {
@@ -37,58 +35,48 @@ export function CreateDialog({ open, profiles, onClose, onMade }: CreateProps) {
       onMade(name);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <Dialog
+    <FormDialog
       open={open}
       onClose={onClose}
       title="New profile"
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" type="submit" form="create-profile" disabled={create.isPending || wish.name === ''}>
-            {create.isPending ? 'Creating…' : 'Create'}
-          </Button>
-        </>
-      }
+      verb="Create"
+      doing="Creating…"
+      busy={create.isPending}
+      complete={wish.name !== ''}
+      error={create.error}
+      onSubmit={() => create.mutate()}
     >
-      <form id="create-profile" onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="Name"
-          value={wish.name}
-          spellCheck={false}
-          autoComplete="off"
-          maxLength={64}
-          hint="Small letters, digits, - and _."
-          onChange={(event) => setWish({ ...wish, name: event.target.value })}
+      <TextField
+        label="Name"
+        value={wish.name}
+        literal
+        maxLength={64}
+        hint="Small letters, digits, - and _."
+        onChange={(event) => setWish({ ...wish, name: event.target.value })}
+      />
+      <TextField
+        label="Description"
+        value={wish.description}
+        maxLength={500}
+        hint="What it is for, in a line."
+        onChange={(event) => setWish({ ...wish, description: event.target.value })}
+      />
+      <SelectField
+        label="Begin with"
+        value={wish.from}
+        hint={wish.from === '' ? 'An empty profile needs a model and its key.' : 'Settings, secrets, personality and skills are copied.'}
+        choices={[{ value: '', label: 'Nothing' }, ...profiles.map(({ name }) => ({ value: name, label: `A copy of ${name}` }))]}
+        onChange={(event) => setWish({ ...wish, from: event.target.value })}
+      />
+      {wish.from !== '' && (
+        <SwitchField
+          label="Memory and scripts too"
+          hint="Conversations, jobs and logs stay with the other."
+          checked={wish.all}
+          onChange={(all) => setWish({ ...wish, all })}
         />
-        <TextField
-          label="Description"
-          value={wish.description}
-          maxLength={500}
-          hint="What it is for, in a line."
-          onChange={(event) => setWish({ ...wish, description: event.target.value })}
-        />
-        <SelectField
-          label="Begin with"
-          value={wish.from}
-          hint={wish.from === '' ? 'An empty profile needs a model and its key.' : 'Settings, secrets, personality and skills are copied.'}
-          choices={[{ value: '', label: 'Nothing' }, ...profiles.map(({ name }) => ({ value: name, label: `A copy of ${name}` }))]}
-          onChange={(event) => setWish({ ...wish, from: event.target.value })}
-        />
-        {wish.from !== '' && (
-          <SwitchField
-            label="Memory and scripts too"
-            hint="Conversations, jobs and logs stay with the other."
-            checked={wish.all}
-            onChange={(all) => setWish({ ...wish, all })}
-          />
-        )}
-        {create.error && <Problem thrown={create.error} />}
-      </form>
-    </Dialog>
+      )}
+    </FormDialog>
   );
 }

@@ -7,7 +7,7 @@ import { request } from '../api.ts';
 import { age, sentence } from '../app/format.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/dialog.tsx';
-import { Command, Notice } from '../ui/notice.tsx';
+import { Command, Notice, WithCode } from '../ui/notice.tsx';
 import { Card, Section, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -49,7 +49,13 @@ export function MemoryTab({ profile }: { profile: string }) {
           lead={`${titles[target].lead} ${chars.toLocaleString()} of ${cap.toLocaleString()} characters.`}
           actions={
             text.trim() === '' ? undefined : (
-              <Button weight="quiet" onClick={() => setEmptying(target)}>
+              <Button
+                weight="quiet"
+                onClick={() => {
+                  reset.reset();
+                  setEmptying(target);
+                }}
+              >
                 Empty {target === 'user' ? 'what it knows about you' : 'its notes'}
               </Button>
             )
@@ -150,7 +156,7 @@ function StagedCard({ write: { kind, target, action, diff, created_at }, refusal
       <Diff text={diff} />
       {refusal && (
         <Notice tone="bad" title="It was not written">
-          {sentence(refusal)}
+          <WithCode text={sentence(refusal)} />
         </Notice>
       )}
       {children}

@@ -1,13 +1,14 @@
 /** One profile: what it is, and what can be done with it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { ExternalLink, Pencil, Trash2 } from 'lucide-react';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { ProfileRow } from '../../ipc/contracts/http/profiles.ts';
 import { request } from '../api.ts';
 import { openProfile, useProfile } from '../app/profile.ts';
 import { Button } from '../ui/button.tsx';
-import { ConfirmDialog, Dialog } from '../ui/dialog.tsx';
+import { ConfirmDialog } from '../ui/dialog.tsx';
 import { TextField } from '../ui/field.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { Badge } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -100,50 +101,40 @@ function EditDialog({ profile, onClose, onRenamed }: HeadProps & { onClose: () =
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   const runs = profile.agent_running || profile.gateway_running;
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title={`Edit ${profile.name}`}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" type="submit" form="edit-profile" disabled={save.isPending || name === ''}>
-            {save.isPending ? 'Saving…' : 'Save'}
-          </Button>
-        </>
-      }
+      verb="Save"
+      doing="Saving…"
+      busy={save.isPending}
+      complete={name !== ''}
+      error={save.error}
+      onSubmit={() => save.mutate()}
     >
-      <form id="edit-profile" onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="Name"
-          value={name}
-          disabled={profile.is_default}
-          spellCheck={false}
-          hint={
-            profile.is_default
-              ? 'The default profile is the home itself and keeps its name.'
-              : name !== profile.name && runs
-                ? 'What runs of it is stopped first.'
-                : 'Small letters, digits, - and _.'
-          }
-          onChange={(event) => setName(event.target.value)}
-        />
-        <TextField
-          label="Description"
-          value={description}
-          maxLength={500}
-          hint="What it is for, in a line."
-          onChange={(event) => setDescription(event.target.value)}
-        />
-        {save.error && <Problem thrown={save.error} />}
-      </form>
-    </Dialog>
+      <TextField
+        label="Name"
+        value={name}
+        disabled={profile.is_default}
+        literal
+        hint={
+          profile.is_default
+            ? 'The default profile is the home itself and keeps its name.'
+            : name !== profile.name && runs
+              ? 'What runs of it is stopped first.'
+              : 'Small letters, digits, - and _.'
+        }
+        onChange={(event) => setName(event.target.value)}
+      />
+      <TextField
+        label="Description"
+        value={description}
+        maxLength={500}
+        hint="What it is for, in a line."
+        onChange={(event) => setDescription(event.target.value)}
+      />
+    </FormDialog>
   );
 }
 

@@ -15,7 +15,7 @@ import { MemoryTab } from './memoryTab.tsx';
 import { ProfileHead } from './profileHead.tsx';
 import { ProfileList } from './profileList.tsx';
 import { SkillsTab } from './skillsTab.tsx';
-import { SoulTab } from './soulTab.tsx';
+import { SoulTab, type SoulDraft } from './soulTab.tsx';
 import { ToolsetsTab } from './toolsetsTab.tsx';
 
 /** Whether a profile's agent runs changes by itself. */
@@ -68,6 +68,8 @@ export function ProfilesPlace() {
 
 function Detail({ profile, onRenamed }: { profile: ProfileRow; onRenamed: (name: string) => void }) {
   const [tab, setTab] = useState('personality');
+  // Typed text outlives a look at another tab.
+  const [soul, setSoul] = useState<SoulDraft | null>(null);
   const { name } = profile;
   return (
     <section aria-label={`Profile ${name}`} className="grid min-w-0 grid-cols-[minmax(0,1fr)] content-start gap-5">
@@ -77,7 +79,7 @@ function Detail({ profile, onRenamed }: { profile: ProfileRow; onRenamed: (name:
         value={tab}
         onChange={setTab}
         tabs={[
-          { value: 'personality', label: 'Personality', panel: <SoulTab profile={name} /> },
+          { value: 'personality', label: 'Personality', panel: <SoulTab profile={name} draft={soul} onDraft={setSoul} /> },
           { value: 'skills', label: 'Skills', panel: <SkillsTab profile={name} /> },
           { value: 'toolsets', label: 'Tools', panel: <ToolsetsTab profile={name} /> },
           { value: 'memory', label: 'Memory', panel: <MemoryTab profile={name} /> },

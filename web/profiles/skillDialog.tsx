@@ -1,10 +1,10 @@
 /** The text of a skill and of the files beside it, to be read and changed; and a new one. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import { ApiError, request } from '../api.ts';
 import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { SelectField, TextArea, TextField } from '../ui/field.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -50,19 +50,17 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
     void refetch();
   };
   return (
-    <Dialog
-      open
+    <FormDialog
       wide
       onClose={onClose}
       title={name}
-      actions={
-        <>
-          <Button onClick={onClose}>Close</Button>
-          <Button weight="strong" disabled={!changed || save.isPending || conflict} onClick={() => save.mutate({ content: text, version })}>
-            {save.isPending ? 'Saving…' : 'Save'}
-          </Button>
-        </>
-      }
+      verb="Save"
+      doing="Saving…"
+      closeWord="Close"
+      busy={save.isPending}
+      complete={changed && !conflict}
+      error={conflict ? null : save.error}
+      onSubmit={() => save.mutate({ content: text, version })}
     >
       {files && files.length > 0 && (
         <SelectField
@@ -84,6 +82,7 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
           mono
           rows={16}
           value={text}
+          readOnly={save.isPending}
           hint={<span className="break-all">{data.path}</span>}
           onChange={(event) => setDraft({ text: event.target.value, version })}
         />
@@ -104,8 +103,7 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
           Nothing was written; what you typed still stands above.
         </Notice>
       )}
-      {save.error && !conflict && <Problem thrown={save.error} />}
-    </Dialog>
+    </FormDialog>
   );
 }
 
@@ -133,47 +131,35 @@ export function NewSkill({ profile, onClose }: Omit<SkillProps, 'name'>) {
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <Dialog
-      open
+    <FormDialog
       wide
       onClose={onClose}
       title="New skill"
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" type="submit" form="new-skill" disabled={create.isPending || name === ''}>
-            {create.isPending ? 'Creating…' : 'Create'}
-          </Button>
-        </>
-      }
+      verb="Create"
+      doing="Creating…"
+      busy={create.isPending}
+      complete={name !== ''}
+      error={create.error}
+      onSubmit={() => create.mutate()}
     >
-      <form id="new-skill" onSubmit={submit} className="grid gap-4">
-        <div className="grid gap-4 sm:grid-cols-2">
-          <TextField
-            label="Name"
-            value={name}
-            spellCheck={false}
-            autoComplete="off"
-            hint="Small letters, digits and dashes."
-            onChange={(event) => setName(event.target.value)}
-          />
-          <TextField
-            label="Category"
-            value={category}
-            spellCheck={false}
-            autoComplete="off"
-            hint="A folder, for order; may be empty."
-            onChange={(event) => setCategory(event.target.value)}
-          />
-        </div>
-        <TextArea label="SKILL.md" mono rows={12} value={content} onChange={(event) => setDraft(event.target.value)} />
-        {create.error && <Problem thrown={create.error} />}
-      </form>
-    </Dialog>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField
+          label="Name"
+          value={name}
+          literal
+          hint="Small letters, digits and dashes."
+          onChange={(event) => setName(event.target.value)}
+        />
+        <TextField
+          label="Category"
+          value={category}
+          literal
+          hint="A folder, for order; may be empty."
+          onChange={(event) => setCategory(event.target.value)}
+        />
+      </div>
+      <TextArea label="SKILL.md" mono rows={12} value={content} onChange={(event) => setDraft(event.target.value)} />
+    </FormDialog>
   );
 }

@@ -7,7 +7,7 @@ import { request } from '../api.ts';
 import { sentence } from '../app/format.ts';
 import { Button } from '../ui/button.tsx';
 import { TextField, Toggle } from '../ui/field.tsx';
-import { Command, Notice } from '../ui/notice.tsx';
+import { Command, Notice, WithCode } from '../ui/notice.tsx';
 import { Empty, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { NewSkill, SkillDialog } from './skillDialog.tsx';
@@ -43,7 +43,7 @@ export function SkillsTab({ profile }: { profile: string }) {
           <ul className="grid gap-1">
             {problems.map(({ path, message }) => (
               <li key={path + message} className="break-words">
-                <span className="font-mono text-xs break-all">{path}</span>: {message}
+                <span className="font-mono text-xs break-all">{path}</span>: <WithCode text={message} />
               </li>
             ))}
           </ul>

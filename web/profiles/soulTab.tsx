@@ -1,6 +1,5 @@
 /** The personality of a profile: the text of its SOUL.md. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { ApiError, request } from '../api.ts';
 import { Button } from '../ui/button.tsx';
 import { TextArea } from '../ui/field.tsx';
@@ -9,15 +8,26 @@ import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
 
-export function SoulTab({ profile }: { profile: string }) {
+/** What was typed, over which version. */
+export interface SoulDraft {
+  text: string;
+  version: string;
+}
+
+interface SoulProps {
+  profile: string;
+  /** Null = nothing yet, and the file is shown as it is. */
+  draft: SoulDraft | null;
+  onDraft: (draft: SoulDraft | null) => void;
+}
+
+export function SoulTab({ profile, draft, onDraft: setDraft }: SoulProps) {
   const queries = useQueryClient();
   const params = { name: profile };
   const { data, error, refetch } = useQuery({
     queryKey: ['soul', profile],
     queryFn: ({ signal }) => request('GET /api/profiles/:name/soul', { params, signal }),
   });
-  /** What was typed, over which version; null = nothing yet, and the file is shown as it is. */
-  const [draft, setDraft] = useState<{ text: string; version: string } | null>(null);
   const save = useMutation({
     mutationFn: (body: { content: string; version?: string }) => request('PUT /api/profiles/:name/soul', { params, body }),
     onSuccess(saved) {
@@ -44,6 +54,7 @@ export function SoulTab({ profile }: { profile: string }) {
         mono
         rows={14}
         value={text}
+        readOnly={save.isPending}
         maxLength={100_000}
         placeholder="You are …"
         hint={`Every conversation begins with this text (SOUL.md)${data.exists ? '' : '; while it is empty, the built-in one counts'}.`}

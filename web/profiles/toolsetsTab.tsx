@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { request } from '../api.ts';
 import { sentence } from '../app/format.ts';
 import { Toggle } from '../ui/field.tsx';
-import { Command } from '../ui/notice.tsx';
+import { Command, WithCode } from '../ui/notice.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 
@@ -33,7 +33,11 @@ export function ToolsetsTab({ profile }: { profile: string }) {
             <div className="min-w-0 flex-1">
               <p className="text-sm font-medium break-all">{name}</p>
               <p className="text-sm break-words text-soft">{description}</p>
-              {refused && !switched_off && <p className="text-xs break-words text-warn">{sentence(refused)}</p>}
+              {refused && !switched_off && (
+                <p className="text-xs break-words text-warn">
+                  <WithCode text={sentence(refused)} />
+                </p>
+              )}
               <details className="mt-1 text-xs text-soft">
                 <summary className="cursor-pointer">
                   {tools.length} {tools.length === 1 ? 'tool' : 'tools'}

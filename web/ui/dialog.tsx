@@ -2,12 +2,14 @@
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import { Button, IconButton } from './button.tsx';
 import { Problem } from './problem.tsx';
 
 interface DialogProps {
   open: boolean;
   onClose: () => void;
+  /** May name what a stranger named. */
   title: string;
   children: ReactNode;
   /** Buttons at the foot. */
@@ -24,7 +26,7 @@ export function Dialog({ open, onClose, title, children, actions, wide = false }
           className={`fixed inset-x-0 bottom-0 z-40 grid max-h-[92dvh] grid-rows-[auto_minmax(0,1fr)_auto] rounded-t-2xl border border-line bg-paper shadow-raised transition-[opacity,transform] data-ending-style:opacity-0 data-starting-style:opacity-0 sm:inset-x-auto sm:top-1/2 sm:bottom-auto sm:left-1/2 sm:w-[min(92vw,var(--width))] sm:-translate-x-1/2 sm:-translate-y-1/2 sm:rounded-2xl ${wide ? '[--width:48rem]' : '[--width:30rem]'}`}
         >
           <div className="flex items-center gap-3 px-5 pt-4 pb-2">
-            <Base.Title className="min-w-0 flex-1 truncate font-semibold">{title}</Base.Title>
+            <Base.Title className="min-w-0 flex-1 truncate font-semibold">{visibleText(title)}</Base.Title>
             <Base.Close render={<IconButton label="Close" />}>
               <X size={17} />
             </Base.Close>

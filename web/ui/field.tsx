@@ -3,6 +3,7 @@ import { Switch } from '@base-ui/react/switch';
 import { Eye, EyeOff } from 'lucide-react';
 import { useId, useState, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, type TextareaHTMLAttributes } from 'react';
 import { IconButton } from './button.tsx';
+import { WithCode } from './notice.tsx';
 
 const box =
   'w-full min-w-0 rounded-lg border border-edge bg-paper px-3 text-sm text-ink placeholder:text-faint aria-invalid:border-bad disabled:opacity-60';
@@ -27,7 +28,7 @@ function Field({ label, hint, error, id, children }: FieldProps & { id: string; 
       )}
       {error && (
         <p id={`${id}-error`} role="alert" className="text-xs text-bad">
-          {error}
+          <WithCode text={error} />
         </p>
       )}
     </div>
@@ -41,17 +42,31 @@ const described = (id: string, { hint, error }: Pick<FieldProps, 'hint' | 'error
 
 type Native<T> = Omit<T, 'id' | 'className'>;
 
+interface TextFieldLook {
+  /** A command, a path, an address: `literal`, in letters of one width. */
+  mono?: boolean;
+  /** A name or a key: the browser does not correct, capitalize or remember it. */
+  literal?: boolean;
+}
+
 export function TextField({
   label,
   hint,
   error,
   mono = false,
+  literal = mono,
   ...rest
-}: FieldProps & { mono?: boolean } & Native<InputHTMLAttributes<HTMLInputElement>>) {
+}: FieldProps & TextFieldLook & Native<InputHTMLAttributes<HTMLInputElement>>) {
   const id = useId();
   return (
     <Field {...{ label, hint, error, id }}>
-      <input id={id} className={`${box} h-9 ${mono ? 'font-mono' : ''}`} {...described(id, { hint, error })} {...rest} />
+      <input
+        id={id}
+        className={`${box} h-9 ${mono ? 'font-mono' : ''}`}
+        {...(literal ? { spellCheck: false, autoComplete: 'off', autoCapitalize: 'off' } : {})}
+        {...described(id, { hint, error })}
+        {...rest}
+      />
     </Field>
   );
 }

@@ -24,7 +24,11 @@ export function Notice({ tone, title, children, actions }: { tone: Tone; title?:
       className={`flex flex-wrap items-start gap-x-4 gap-y-2 rounded-xl px-4 py-3 text-sm ${boxes[tone]}`}
     >
       <div className="min-w-0 flex-1 basis-64 wrap-anywhere">
-        {title && <p className="font-semibold">{title}</p>}
+        {title && (
+          <p className="font-semibold">
+            <WithCode text={title} />
+          </p>
+        )}
         {children}
       </div>
       {actions}
@@ -40,6 +44,10 @@ export function Badge({ tone, children, busy = false }: { tone: Tone; children: 
     </span>
   );
 }
+
+/** A sentence of the service: what stands in it between backticks is a command or a name, and is set as one. */
+export const WithCode = ({ text }: { text: string }) =>
+  text.split(/`([^`]+)`/).map((part, index) => (index % 2 === 1 ? <Command key={index}>{part}</Command> : part));
 
 /** Text to copy into a terminal. */
 export function Command({ children }: { children: string }) {

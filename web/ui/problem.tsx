@@ -3,7 +3,7 @@ import { ApiError } from '../api.ts';
 import { CallError } from '../callError.ts';
 import { sentence } from '../app/format.ts';
 import { Button } from './button.tsx';
-import { Notice } from './notice.tsx';
+import { Notice, WithCode } from './notice.tsx';
 
 interface ProblemProps {
   thrown: Error;
@@ -21,12 +21,16 @@ export function Problem({ thrown, onRetry }: ProblemProps) {
       title={known ? sentence(thrown.message) : 'Not reached'}
       actions={onRetry && <Button onClick={onRetry}>Try again</Button>}
     >
-      {fix && <p>{sentence(fix)}</p>}
+      {fix && (
+        <p>
+          <WithCode text={sentence(fix)} />
+        </p>
+      )}
       {fields.length > 1 && (
         <ul className="list-disc pl-5">
           {fields.map(({ path, message }) => (
             <li key={path}>
-              <span className="font-mono">{path}</span>: {message}
+              <span className="font-mono">{path}</span>: <WithCode text={message} />
             </li>
           ))}
         </ul>

@@ -1,9 +1,11 @@
 /** Short news at the corner: what was done, with a way back where there is one. Errors stay where they happened. */
 import { X } from 'lucide-react';
 import { useEffect } from 'react';
+import { visibleText } from '../../base/visibleText.ts';
 import { useObservable } from '../app/context.ts';
 import { Observable } from '../observable.ts';
 import { Button, IconButton } from './button.tsx';
+import { WithCode } from './notice.tsx';
 
 interface Toast {
   id: number;
@@ -20,7 +22,7 @@ let lastId = 0;
 /** `action` is offered while the toast stands: `Undo`. */
 export function toast(text: string, action?: Toast['action']): void {
   lastId += 1;
-  toasts.set([...toasts.get(), { id: lastId, text, ...(action ? { action } : {}) }].slice(-KEPT));
+  toasts.set([...toasts.get(), { id: lastId, text: visibleText(text), ...(action ? { action } : {}) }].slice(-KEPT));
 }
 
 const dismiss = (id: number) => toasts.set(toasts.get().filter((one) => one.id !== id));
@@ -46,7 +48,9 @@ function ToastBox({ toast: { id, text, action } }: { toast: Toast }) {
   }, [id]);
   return (
     <div className="pointer-events-auto flex max-w-md items-center gap-2 rounded-xl bg-ink py-1.5 pr-1.5 pl-4 text-sm text-paper shadow-raised">
-      <span className="min-w-0 flex-1">{text}</span>
+      <span className="min-w-0 flex-1">
+        <WithCode text={text} />
+      </span>
       {action && (
         <Button
           weight="quiet"

@@ -2,8 +2,8 @@
 import { useState, type ReactNode } from 'react';
 import { heldWords, type Held } from '../app/pauses.ts';
 import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { SelectField, TextField, Toggle } from '../ui/field.tsx';
+import { FormDialog } from '../ui/formDialog.tsx';
 
 export interface Pause {
   reason: string;
@@ -120,43 +120,23 @@ function PauseDialog({ profiles, here, onClose, onPause }: PauseDialogProps) {
   const [seconds, setSeconds] = useState('');
   const go = () => onPause(name, { reason: reason.trim() || PLAIN.reason, ...(seconds === '' ? {} : { ttl_seconds: Number(seconds) }) });
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      title="Pause automation"
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button weight="strong" onClick={go}>
-            Pause
-          </Button>
-        </>
-      }
-    >
-      <form
-        className="grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          go();
-        }}
-      >
-        {profiles.length > 1 && (
-          <SelectField
-            label="Whose"
-            choices={profiles.map((value) => ({ value, label: value === ALL ? 'all profiles' : `${value} alone` }))}
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-          />
-        )}
-        <TextField
-          label="Reason"
-          hint="Shown wherever the pause shows."
-          maxLength={500}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
+    <FormDialog onClose={onClose} title="Pause automation" verb="Pause" onSubmit={go}>
+      {profiles.length > 1 && (
+        <SelectField
+          label="Whose"
+          choices={profiles.map((value) => ({ value, label: value === ALL ? 'all profiles' : `${value} alone` }))}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
         />
-        <SelectField label="For" choices={ends} value={seconds} onChange={(event) => setSeconds(event.target.value)} />
-      </form>
-    </Dialog>
+      )}
+      <TextField
+        label="Reason"
+        hint="Shown wherever the pause shows."
+        maxLength={500}
+        value={reason}
+        onChange={(event) => setReason(event.target.value)}
+      />
+      <SelectField label="For" choices={ends} value={seconds} onChange={(event) => setSeconds(event.target.value)} />
+    </FormDialog>
   );
 }

@@ -2,13 +2,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
+import { printedLine } from '../../base/visibleText.ts';
 import type { Receipt, WorkerStatus } from '../../ipc/contracts/supervisor.ts';
 import { request } from '../api.ts';
 import { age, duration, megabytes, sentence } from '../app/format.ts';
 import { CopyButton } from '../ui/copyButton.tsx';
 import { DataTable } from '../ui/dataTable.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Badge } from '../ui/notice.tsx';
+import { Badge, WithCode } from '../ui/notice.tsx';
 import { Section, Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { TimeChart, type TimeSeries } from '../ui/timeChart.tsx';
@@ -78,8 +79,14 @@ function WhySection({ slot }: { slot: string }) {
       {!data && !error && <Skeleton lines={2} />}
       {data && (
         <div className="grid min-w-0 gap-2 text-sm">
-          <p>{sentence(withLocalTimes(data.sentence))}</p>
-          {data.fix && <p className="text-soft">{sentence(data.fix)}</p>}
+          <p>
+            <WithCode text={sentence(withLocalTimes(data.sentence))} />
+          </p>
+          {data.fix && (
+            <p className="text-soft">
+              <WithCode text={sentence(data.fix)} />
+            </p>
+          )}
           {data.times > 1 && data.first_at && (
             <p className="text-soft">
               {data.times} ends of this kind are on record, the first {inPast(data.first_at)}.
@@ -90,7 +97,7 @@ function WhySection({ slot }: { slot: string }) {
             <ul className="grid gap-1 text-soft">
               {data.ends.slice(1).map(({ pid, last_exit }) => (
                 <li key={`${pid} ${last_exit.at}`}>
-                  {new Date(last_exit.at).toLocaleString()}: {last_exit.summary}
+                  {new Date(last_exit.at).toLocaleString()}: <WithCode text={last_exit.summary} />
                 </li>
               ))}
             </ul>
@@ -180,7 +187,7 @@ function Receipts({ slot }: { slot: string }) {
             {
               name: 'Result',
               cell: ({ ok, error: why, ready_ms }) =>
-                ok ? `done${ready_ms === null ? '' : `, ready in ${duration(ready_ms)}`}` : (why ?? 'failed'),
+                ok ? `done${ready_ms === null ? '' : `, ready in ${duration(ready_ms)}`}` : <WithCode text={why ?? 'failed'} />,
             },
             { name: 'Away', figures: true, cell: ({ downtime_ms }) => (downtime_ms === null ? '–' : duration(downtime_ms)) },
           ]}
@@ -226,7 +233,7 @@ function Lines({ label, lines }: { label: string; lines: readonly string[] }) {
         tabIndex={0}
         className="max-h-56 overflow-auto rounded-lg bg-sunken p-3 pr-10 font-mono text-xs break-words whitespace-pre-wrap"
       >
-        {lines.join('\n')}
+        {lines.map(printedLine).join('\n')}
       </pre>
       <CopyButton text={lines.join('\n')} label="Copy these lines" className="absolute top-1 right-1" />
     </div>

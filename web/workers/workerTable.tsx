@@ -5,7 +5,7 @@ import { useState } from 'react';
 import type { WorkerStatus } from '../../ipc/contracts/supervisor.ts';
 import { age, duration, megabytes } from '../app/format.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { Badge, type Tone } from '../ui/notice.tsx';
+import { Badge, WithCode, type Tone } from '../ui/notice.tsx';
 import { Trend } from './trend.tsx';
 
 export type Action = 'restart' | 'start' | 'stop';
@@ -124,7 +124,11 @@ function WorkerRow({ worker, busy, onCommand, onOpen, onStop }: RowProps) {
           {slot}
         </button>
         <p className="text-faint">{duties[slot.split('@')[0]!] ?? 'Your own program'}</p>
-        {reason && <p className="mt-1 text-warn">{reason}</p>}
+        {reason && (
+          <p className="mt-1 text-warn">
+            <WithCode text={reason} />
+          </p>
+        )}
         {liveness !== null && liveness !== 'ok' && <p className="mt-1 text-warn">{signs[liveness]}</p>}
         {busy && (
           <p className="mt-1 text-soft" role="status">
@@ -134,7 +138,7 @@ function WorkerRow({ worker, busy, onCommand, onOpen, onStop }: RowProps) {
         {next_start_at && <p className="mt-1 text-soft">Next try {inWords(next_start_at)}.</p>}
         {last_exit && (
           <p className="mt-1 text-soft">
-            {last_exit.summary}{' '}
+            <WithCode text={last_exit.summary} />{' '}
             <span className="text-faint">({age(last_exit.at) === 'now' ? 'just now' : `${age(last_exit.at)} ago`})</span>
           </p>
         )}

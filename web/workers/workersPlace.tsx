@@ -7,7 +7,7 @@ import { age, duration } from '../app/format.ts';
 import { PlaceHeader } from '../app/header.tsx';
 import { usePauses } from '../app/pauses.ts';
 import { useProfile, useProfiles } from '../app/profile.ts';
-import { Command, Notice } from '../ui/notice.tsx';
+import { Command, Notice, WithCode } from '../ui/notice.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { PauseSwitch, type Pause } from './pauseSwitch.tsx';
@@ -61,7 +61,7 @@ export function WorkersPlace() {
           )}
           {data?.problems.map(({ what, fix }) => (
             <Notice key={what} tone="warn" title={what}>
-              {fix}
+              <WithCode text={fix} />
             </Notice>
           ))}
           {pauses.error && !pauses.data && !error && <Problem thrown={pauses.error} />}
@@ -101,7 +101,7 @@ function Outcome({ answer }: { answer: Answer }) {
   if (!answer.ok)
     return (
       <Notice tone="bad" title={`${answer.slot}: ${answer.action} failed`}>
-        {answer.error}
+        {answer.error && <WithCode text={answer.error} />}
       </Notice>
     );
   const parts = [
