@@ -12,6 +12,8 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const limits = {
+  /** Of one request with a key, within its origin: servers that add a slash or a version need one. */
+  redirectsMax: 5,
   ipc: {
     /** Contract §5: a larger frame is refused and its connection closed. */
     frameMaxBytes: 16 * MiB,
