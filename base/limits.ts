@@ -255,6 +255,12 @@ export const limits = {
     /** Reference, Webhooks. */
     webhookBodyMaxBytes: 1_000_000,
     webhookPerMinute: 30,
+    /** Wrong proofs at one route from all addresses together: then only senders that were right lately are heard. */
+    webhookGuessesPerMinute: 300,
+    /** Addresses remembered per route, of each kind; the oldest go first. */
+    webhookSendersMax: 500,
+    /** How long a sender that was right passes the bound over all: most services deliver at least daily. */
+    webhookKnownMs: 7 * 86_400_000,
     webhookIdempotencyMs: 3_600_000,
     /** First pause before a lost platform is dialled again; doubles with jitter. */
     reconnectMinMs: 1_000,
