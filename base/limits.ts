@@ -253,6 +253,8 @@ export const limits = {
     webhookHost: '127.0.0.1',
     webhookPort: 8_644,
     /** Reference, Webhooks. */
+    /** Names of work in gateway_state.json: it is written at every change. */
+    activeWorkNamed: 50,
     webhookBodyMaxBytes: 1_000_000,
     webhookPerMinute: 30,
     /** Wrong proofs at one route from all addresses together: then only senders that were right lately are heard. */
