@@ -3,7 +3,7 @@
  * for again when they are old or a token names a key that is not among them, at a limited rate. An issuer that is
  * away for a while does not take the keys away that it has shown.
  */
-import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
@@ -84,7 +84,7 @@ function signingKeyOf(jwk: z.infer<typeof KeySet>['keys'][number]): SigningKey |
   const usable = Usable.safeParse(jwk);
   if (!usable.success || jwk.kty === 'oct') return undefined;
   try {
-    return { kid: usable.data.kid, alg: usable.data.alg, key: createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' }) };
+    return { kid: usable.data.kid, alg: usable.data.alg, key: createPublicKey({ key: jwk, format: 'jwk' }) };
   } catch {
     return undefined;
   }
