@@ -88,6 +88,11 @@ export const errorTable = {
   // agent
   NO_PROVIDER: { rpc: 4301, retry: false, means: 'No model provider is configured (no_provider_configured).' },
   PROVIDER_FAILED: { rpc: 4302, retry: true, means: 'The model provider answered with an error or not at all.' },
+  REDIRECT_REFUSED: {
+    rpc: 4317,
+    retry: false,
+    means: 'A server sends a request that carries a key on to another origin; the key stays where it was given for.',
+  },
   PROVIDER_CUT: { rpc: 4303, retry: true, means: 'The provider ended the stream early; the text received so far is kept.' },
   CONTENT_FILTERED: { rpc: 4315, retry: false, means: 'The provider withheld the answer, or the rest of it; what had arrived is kept.' },
   CONTEXT_OVERFLOW: {

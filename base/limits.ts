@@ -12,6 +12,8 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const limits = {
+  /** Of one request with a key, within its origin: servers that add a slash or a version need one. */
+  redirectsMax: 5,
   ipc: {
     /** Contract §5: a larger frame is refused and its connection closed. */
     frameMaxBytes: 16 * MiB,
@@ -251,8 +253,16 @@ export const limits = {
     webhookHost: '127.0.0.1',
     webhookPort: 8_644,
     /** Reference, Webhooks. */
+    /** Names of work in gateway_state.json: it is written at every change. */
+    activeWorkNamed: 50,
     webhookBodyMaxBytes: 1_000_000,
     webhookPerMinute: 30,
+    /** Wrong proofs at one route from all addresses together: then only senders that were right lately are heard. */
+    webhookGuessesPerMinute: 300,
+    /** Addresses remembered per route, of each kind; the oldest go first. */
+    webhookSendersMax: 500,
+    /** How long a sender that was right passes the bound over all: most services deliver at least daily. */
+    webhookKnownMs: 7 * 86_400_000,
     webhookIdempotencyMs: 3_600_000,
     /** First pause before a lost platform is dialled again; doubles with jitter. */
     reconnectMinMs: 1_000,
@@ -321,6 +331,20 @@ export const limits = {
     outputFilesMax: 50,
     /** Contract §10: signature timestamps this far off are refused. */
     fireSkewMs: 300_000,
+    /** Clocks of two machines that are kept by NTP; a token is short-lived, so not the 300 s of the signature. */
+    fireTokenSkewSeconds: 30,
+    /** A JWT of a scheduler is some 700 characters; beyond this nothing is decoded. */
+    fireTokenMaxChars: 8_192,
+    /** Keys of the issuer are asked for again after this, so that a withdrawn one is out soon… */
+    fireKeysFreshMs: 10 * 60_000,
+    /** …and are good for this long while the issuer is away: an outage there shall not stop the schedule here. */
+    fireKeysMaxMs: 60 * 60_000,
+    /** Anybody can name a key that does not exist: that asks the issuer at most this often. */
+    fireKeysPauseMs: 30_000,
+    /** After a question that failed. */
+    fireKeysRetryMs: 5_000,
+    /** Keys in one set: issuers have two or three. */
+    fireKeysCountMax: 100,
     /** Interface spec, Limits: hint in the 503 of a paused fire. */
     pausedRetrySeconds: 60,
     /** Shortest and longest time in a schedule: a second costs one claim, ten years is a typing error. */

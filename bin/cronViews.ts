@@ -93,8 +93,9 @@ export function blueprintPage({ title, description, fields, command }: Blueprint
 }
 
 function valuesOf({ type, options, min, max }: BlueprintField): string {
+  if (type === 'weekdays') return 'day, weekday, weekend, or days: mon,thu';
   if (options.length > 0) return options.map(({ value }) => value).join(', ');
-  if (type === 'number') return `${min ?? ''} to ${max ?? ''}`;
+  if (min !== null || max !== null) return `${min ?? ''} to ${max ?? ''}`;
   return type === 'time' ? 'HH:MM' : 'text';
 }
 

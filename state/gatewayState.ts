@@ -25,6 +25,13 @@ export const GatewayStateFile = z.looseObject({
   exit_reason: z.string().nullish().catch(null),
   restart_requested: z.boolean().nullish().catch(null),
   active_agents: z.number().int().min(0).nullish().catch(0),
+  /** Turns under way by their conversation; null = no process that could have any. */
+  active_work: z.array(z.string()).nullish().catch(null),
+  /** The gateway's own database, as its last writes went; null = no process that sees it. */
+  session_store: z
+    .looseObject({ state: z.string(), error: z.string().nullish().catch(null), since: z.string().nullish().catch(null) })
+    .nullish()
+    .catch(null),
   platforms: z
     .record(z.string(), z.looseObject({ state: z.string() }))
     .nullish()

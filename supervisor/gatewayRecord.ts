@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { exitCodes } from '../base/exitCodes.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import {
   reconcileGateway,
@@ -64,7 +65,10 @@ export function createGatewayRecord({
       const platforms = isRecord(runner.facts.platforms) ? runner.facts.platforms : null;
       const activeAgents = typeof runner.facts.active_agents === 'number' ? runner.facts.active_agents : 0;
       const pid = runner.incarnation?.pid ?? null;
-      const next = JSON.stringify([observed, pid, platforms, activeAgents, runner.lastExit?.at]);
+      const work = pid !== null && Array.isArray(runner.facts.active_work) ? runner.facts.active_work.map(String) : null;
+      const store = pid !== null && isRecord(runner.facts.session_store) ? runner.facts.session_store : null;
+      const restart = isRestarting(runner);
+      const next = JSON.stringify([observed, pid, platforms, activeAgents, work, store, restart, runner.lastExit?.at]);
       if (next === last || isGone()) return;
       last = next;
       try {
@@ -77,7 +81,10 @@ export function createGatewayRecord({
           code_sha: code,
           code_version: version,
           exit_reason: observed === 'running' ? null : (runner.reason ?? null),
+          restart_requested: restart,
           active_agents: activeAgents,
+          active_work: work,
+          session_store: store as never,
           platforms: platforms as never,
         });
       } catch (thrown) {
@@ -85,6 +92,11 @@ export function createGatewayRecord({
       }
     },
   };
+}
+
+/** By an operator whose restart has no result yet, or by the worker itself, which left to be started again. */
+function isRestarting({ pending, state, lastExit }: SlotRunner): boolean {
+  return pending?.action === 'restart' || (lastExit?.code === exitCodes.restart && (state === 'backoff' || state === 'starting'));
 }
 
 function observedState(runner: SlotRunner): GatewayObserved | undefined {

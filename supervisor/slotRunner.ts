@@ -47,11 +47,12 @@ export class SlotRunner {
   lastReport: EndReport | undefined;
   /** What the worker says about itself. */
   facts: Record<string, unknown> = {};
+  /** An operator's command whose result is not known yet. */
+  pending: PendingCommand | undefined;
   #slot: Slot;
   #host: SlotHost;
   #processes: SlotProcesses;
   #cancelTimer: (() => void) | undefined;
-  #pending: PendingCommand | undefined;
   #killedFor: string | undefined;
   #health: Health;
   /** What the successor said of itself. */
@@ -97,7 +98,7 @@ export class SlotRunner {
       exited: (incarnation, facts) => this.#exited(incarnation, facts),
       serves: (incarnation) => this.state === 'starting' && this.#serves(incarnation),
       gone: () => this.#feed({ type: 'gone', atMs: this.#now() }),
-      drained: (facts, downSinceMs) => this.#pending?.drained(facts, downSinceMs),
+      drained: (facts, downSinceMs) => this.pending?.drained(facts, downSinceMs),
       successorFailed: () => this.#feed({ type: 'successorFailed' }),
       successorGone: () => this.#feed({ type: 'successorGone' }),
       formerGone: () => this.#feed({ type: 'formerGone' }),
@@ -389,7 +390,7 @@ export class SlotRunner {
     const planned = phase === 'draining' || (facts.code === 0 && (this.desired === 'demand' || this.spec.restart !== 'always'));
     const end = { atMs, livedMs, readyMs, code: facts.code };
     if (planned) return this.#feed({ type: 'ended', end: { ...end, signature: 'planned', permanent: false } });
-    const asked = this.#pending;
+    const asked = this.pending;
     const report = reportEnd({
       slot: this.spec.slot,
       isSidecar: this.spec.kind === 'sidecar',
@@ -424,7 +425,7 @@ export class SlotRunner {
     this.restarts++;
     const { slot, settings } = this.spec;
     const { version, samples, redact, log } = this.#host;
-    const asked = this.#pending;
+    const asked = this.pending;
     const parts = {
       report,
       units: incarnation.units,
@@ -447,9 +448,9 @@ export class SlotRunner {
   // --- receipts ---
 
   #command(action: Receipt['action'], actor: string, cause: string, event: SlotEvent): Promise<Receipt> {
-    this.#pending?.superseded({ action, actor });
+    this.pending?.superseded({ action, actor });
     const pending = this.#begin(action, actor, cause);
-    this.#pending = pending;
+    this.pending = pending;
     this.#feed(event);
     return pending.answer;
   }
@@ -467,10 +468,10 @@ export class SlotRunner {
         new AgentError('START_FAILED', this.reason ?? `${this.spec.slot} did not start`, { fix: `agent why ${this.spec.slot}` }),
       );
     }
-    const pending = this.#pending;
+    const pending = this.pending;
     const result = pending && verdict(pending.action, this.#slot, event, this.restarts);
     if (!result) return;
-    this.#pending = undefined;
+    this.pending = undefined;
     pending.resolve(this.#outcome(result));
   }
 

@@ -76,6 +76,7 @@ export async function chainModel(parts: ChainParts): Promise<Model> {
 const PROVIDER_CODES: ReadonlySet<ErrorCode> = new Set([
   'PROVIDER_FAILED',
   'PROVIDER_CUT',
+  'REDIRECT_REFUSED',
   'TIMEOUT',
   'PROVIDER_SIGN_IN',
   'PROVIDER_SIGN_IN_FAILED',

@@ -111,6 +111,7 @@ function troubleOf(facts: {
   const { status, thrown, body, reason, welcome } = facts;
   const text = `${body} ${messageOf(thrown)}`;
   if (isAgentError(thrown) && thrown.code === 'PROVIDER_SIGN_IN') return 'auth';
+  if (isAgentError(thrown) && thrown.code === 'REDIRECT_REFUSED') return 'refused';
   if (status !== 429 && OVERFLOW.test(text) && !RATE_WORDS.test(text)) return 'overflow';
   if (status === 429 && (reason === 'model_not_free' || reason === 'feature_not_free')) return 'notFree';
   if (status === 429) return /insufficient_quota/.test(body) ? 'unpaid' : 'rate';
@@ -157,7 +158,7 @@ export function refusedError(settings: EndpointSettings, failure: Failure, other
   );
 }
 
-function fixOf({ trouble, status, alternates }: Failure, { keyEnv, baseUrl, detected }: EndpointSettings): string {
+function fixOf({ trouble, status, alternates, cause }: Failure, { keyEnv, baseUrl, detected }: EndpointSettings): string {
   const other = alternates[0] ? `, or choose ${alternates[0]}` : '';
   switch (trouble) {
     case 'notFree':
@@ -176,6 +177,7 @@ function fixOf({ trouble, status, alternates }: Failure, { keyEnv, baseUrl, dete
         ? `the server on this machine has gone: start it again at ${baseUrl}`
         : `check that ${baseUrl} is reachable from here`;
     default:
+      if (isAgentError(cause) && cause.code === 'REDIRECT_REFUSED' && cause.fix) return cause.fix;
       if (status === 401 || status === 403)
         return keyEnv ? `check the key in ${keyEnv}` : 'set key_env of the provider and put the key into .env';
       if (status === 404) return 'check model.default and base_url in config.yaml';

@@ -4,7 +4,7 @@ import { painter } from '../../base/paint.ts';
 import { discardDeliveries, platforms, retryDeliveries, type PlatformState } from '../../ipc/contracts/gateway.ts';
 import { platformIds } from '../../ipc/contracts/platformGuides.ts';
 import { loadConfig } from '../../state/config/load.ts';
-import { readGatewayState } from '../../state/gatewayState.ts';
+import { readGatewayState, type GatewayStateFile } from '../../state/gatewayState.ts';
 import { listProfiles, openHome, type Home } from '../../state/home.ts';
 import { logPath } from '../../state/logs.ts';
 import { drainOption, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
@@ -203,6 +203,10 @@ interface GatewayRow {
   /** What the operator asked for. */
   desired_state: string | null;
   reason: string | null;
+  /** As gateway_state.json says it. */
+  restart_requested: boolean;
+  active_work: string[] | null;
+  session_store: GatewayStateFile['session_store'];
 }
 
 async function status(input: Input): Promise<number> {
@@ -213,6 +217,7 @@ async function status(input: Input): Promise<number> {
   else {
     const paint = painter(out);
     print(`${row.slot} is ${row.state}${row.pid ? ` (process ${row.pid})` : ''}${row.reason ? `: ${row.reason}` : ''}`);
+    for (const line of notices(row)) print(paint('yellow', line));
     if (known.held) print(paint('yellow', `${known.held} message${known.held === 1 ? '' : 's'} held by the pause`));
     if (known.platforms.length)
       print(
@@ -230,6 +235,19 @@ async function status(input: Input): Promise<number> {
   if (row.state === 'ready') return exitCodes.ok;
   return readSnapshot(home)?.live ? exitCodes.failed : exitCodes.noSupervisor;
 }
+
+function notices({ restart_requested, active_work, session_store }: GatewayRow): string[] {
+  const count = active_work?.length ?? 0;
+  const named = active_work?.slice(0, SHOWN_WORK).join(', ');
+  return [
+    ...(restart_requested ? ['it is being restarted'] : []),
+    ...(count > 0 ? [`${count} under way: ${named}${count > SHOWN_WORK ? ', …' : ''}`] : []),
+    ...(session_store?.state === 'failing' ? [`it cannot write gateway.db: ${session_store.error ?? 'see `agent logs gateway`'}`] : []),
+  ];
+}
+
+/** More names than this do not help. */
+const SHOWN_WORK = 5;
 
 async function list(input: Input): Promise<number> {
   const home = openHome();
@@ -256,15 +274,20 @@ function rowOf(home: Home, profile: string): GatewayRow {
   const snapshot = readSnapshot(home);
   const worker: WorkerRow | undefined = snapshot?.live ? snapshot.status.workers.find((row) => row.slot === slot) : undefined;
   const file = readGatewayState(home.profile(profile).gatewayState);
-  const intent = file.kind === 'present' ? (file.state.desired_state ?? null) : null;
+  const seen: Partial<GatewayStateFile> = file.kind === 'present' ? file.state : {};
+  // Written by another process than the one that runs now, or by one that is gone: no word about now.
+  const current = seen.pid != null && seen.pid === worker?.pid;
   const trouble = file.kind === 'corrupt' ? `gateway_state.json cannot be read: ${file.problem}` : null;
   return {
     slot,
     profile,
     state: worker?.state ?? 'down',
     pid: worker?.pid ?? null,
-    desired_state: intent,
+    desired_state: seen.desired_state ?? null,
     reason: worker?.reason ?? trouble,
+    restart_requested: worker !== undefined && seen.restart_requested === true,
+    active_work: current ? (seen.active_work ?? null) : null,
+    session_store: current ? (seen.session_store ?? null) : null,
   };
 }
 

@@ -126,7 +126,14 @@ function gatewayStates(scene: Scene): Finding[] {
     const slot = name === 'default' ? 'gateway' : `gateway@${name}`;
     if (read.kind === 'corrupt') return fail(read.problem, `agent start ${slot}, or agent stop ${slot}`);
     if (read.kind === 'absent') return ok(`never started: agent start ${slot} does`);
-    return ok(`${read.state.desired_state ?? 'none'}, last seen ${read.state.gateway_state ?? 'nowhere'}`);
+    const { desired_state, gateway_state, restart_requested, session_store } = read.state;
+    const seen = `${desired_state ?? 'none'}, last seen ${gateway_state ?? 'nowhere'}${restart_requested ? ', being restarted' : ''}`;
+    if (session_store?.state === 'failing')
+      return fail(
+        `${seen}; it cannot write gateway.db${session_store.error ? `: ${session_store.error}` : ''}`,
+        'make room on the disk, then `agent logs gateway`',
+      );
+    return ok(seen);
   });
 }
 

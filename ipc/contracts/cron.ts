@@ -165,15 +165,16 @@ export const calendar = method('cron.calendar', {
 
 export const BlueprintField = z.object({
   name: z.string(),
-  type: z.enum(['text', 'time', 'choice', 'number', 'weekday']),
+  type: z.enum(['time', 'enum', 'text', 'weekdays']),
   label: z.string(),
   help: z.string().nullable(),
   /** Null = has to be given, unless `optional`. */
   default: z.string().nullable(),
   optional: z.boolean(),
-  /** Nothing but the options is taken. */
+  /** Nothing but the options is taken; of weekdays any days are, with commas. */
   strict: z.boolean(),
   options: z.array(z.object({ value: z.string(), label: z.string() })),
+  /** Of a text that is a whole number; null = it is none. */
   min: z.number().nullable(),
   max: z.number().nullable(),
   /** Of a text: several lines are usual. */

@@ -49,6 +49,13 @@ const fieldsOf = ({ fields }: Blueprint): readonly Field[] => [...fields, ...com
 
 const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
 
+/** Sets of days with a name of their own: the word that a schedule takes, and its other spellings. */
+const DAY_SETS = [
+  { value: 'day', label: 'every day', also: ['daily', 'everyday'], days: WEEKDAYS },
+  { value: 'weekday', label: 'Monday to Friday', also: ['weekdays'], days: WEEKDAYS.slice(0, 5) },
+  { value: 'weekend', label: 'Saturday and Sunday', also: ['weekends'], days: WEEKDAYS.slice(5) },
+];
+
 /** The catalogue in the words of the contract. */
 export const blueprintViews = (): BlueprintView[] =>
   blueprintTable.map((blueprint) => ({
@@ -146,13 +153,9 @@ function checkValue(field: Field, value: string): string {
       if (hour === undefined || Number(hour) > 23 || Number(minute) > 59) wrong('a time of day is written HH:MM, from 00:00 to 23:59');
       return `${hour!.padStart(2, '0')}:${minute}`;
     }
-    case 'number': {
-      const ok = /^\d+$/.test(value) && Number(value) >= field.min && Number(value) <= field.max;
-      return ok ? String(Number(value)) : wrong(`a whole number from ${field.min} to ${field.max}`);
-    }
-    case 'weekday':
-      return WEEKDAYS.includes(value.toLowerCase()) ? value.toLowerCase() : wrong(`a day of the week: ${WEEKDAYS.join(', ')}`);
-    case 'choice':
+    case 'weekdays':
+      return checkDays(value) ?? wrong(`${DAY_SETS.map((set) => set.value).join(', ')}, or days of the week with commas: mon,thu`);
+    case 'enum':
       return (
         field.options.find((option) => option.value === value)?.value ??
         wrong(`one of ${field.options.map((option) => option.value).join(', ')}`)
@@ -162,7 +165,29 @@ function checkValue(field: Field, value: string): string {
   }
 }
 
+/** In the words of a schedule, each day once, Monday first. */
+function checkDays(value: string): string | undefined {
+  const words = value
+    .toLowerCase()
+    .split(',')
+    .map((word) => word.trim());
+  const named = words.map((word) => DAY_SETS.find((set) => set.value === word || set.also.includes(word))?.days ?? dayNamed(word));
+  if (named.includes(undefined)) return undefined;
+  const days = WEEKDAYS.filter((day) => named.some((some) => some?.includes(day)));
+  return DAY_SETS.find((set) => set.days.join() === days.join())?.value ?? days.join(',');
+}
+
+/** A whole name, or its first three letters. */
+function dayNamed(word: string): string[] | undefined {
+  const day = WEEKDAYS.find((name) => name === word || name.slice(0, 3) === word);
+  return day === undefined ? undefined : [day];
+}
+
 function checkText(field: Extract<Field, { type: 'text' }>, value: string, wrong: (message: string) => never): string {
+  if (field.shape === 'number') {
+    const ok = /^\d+$/.test(value) && Number(value) >= field.min && Number(value) <= field.max;
+    return ok ? String(Number(value)) : wrong(`a whole number from ${field.min} to ${field.max}`);
+  }
   const max = field.long ? TEXT_MAX_CHARS : limits.cron.fieldMaxChars;
   if (value.length > max) wrong(`at most ${max} characters`);
   if (/[\0-\x08\x0b-\x1f\x7f]/.test(value) || (!field.long && /[\n\t]/.test(value))) wrong('no control characters, and one line');
@@ -195,11 +220,15 @@ const isUrl = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(
 
 function fieldView(field: Field): BlueprintField {
   const options =
-    field.type === 'choice'
+    field.type === 'enum'
       ? [...field.options]
-      : field.type === 'weekday'
-        ? WEEKDAYS.map((day) => ({ value: day, label: capital(day) }))
+      : field.type === 'weekdays'
+        ? [
+            ...DAY_SETS.map(({ value, label }) => ({ value, label })),
+            ...WEEKDAYS.map((day) => ({ value: day, label: `every ${capital(day)}` })),
+          ]
         : [];
+  const bounds = field.type === 'text' && field.shape === 'number' ? field : { min: null, max: null };
   return {
     name: field.name,
     type: field.type,
@@ -207,11 +236,11 @@ function fieldView(field: Field): BlueprintField {
     help: field.help ?? null,
     default: field.default ?? null,
     optional: field.optional ?? false,
-    strict: options.length > 0,
+    strict: field.type === 'enum',
     options,
-    min: field.type === 'number' ? field.min : null,
-    max: field.type === 'number' ? field.max : null,
-    long: field.type === 'text' && field.long === true,
+    min: bounds.min,
+    max: bounds.max,
+    long: field.type === 'text' && field.shape !== 'number' && field.long === true,
   };
 }
 
@@ -225,7 +254,9 @@ const exampleOf = (field: Field): string => {
   if (field.type !== 'text' || field.shape === undefined) return field.optional ? '' : 'text';
   return field.optional
     ? ''
-    : ({ path: '/', url: 'https://example.org/', urls: 'https://example.org/', zone: 'UTC', schedule: '1d' } as const)[field.shape];
+    : ({ path: '/', url: 'https://example.org/', urls: 'https://example.org/', zone: 'UTC', schedule: '1d', number: '1' } as const)[
+        field.shape
+      ];
 };
 
 /** With the fields that have to be given. */

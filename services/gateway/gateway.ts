@@ -43,6 +43,8 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     platforms: Object.fromEntries(platforms.states().map((state) => [state.platform, state])),
     held: turns.held(),
     active_agents: turns.active().length,
+    active_work: turns.active().slice(0, limits.gateway.activeWorkNamed),
+    session_store: store.health,
   });
   const healthy = () => !platforms.states().some(({ state }) => state === 'retrying' || state === 'fatal');
   const stateFile = createStateFile(context, () => ({ ...facts(), healthy: healthy() }));
@@ -69,7 +71,15 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   const hostOf = (platform: string): AdapterHost => ({
     platform,
     log: context.log,
-    receive: (message) => door.receive(platform, message),
+    receive(message) {
+      try {
+        return door.receive(platform, message);
+      } catch (thrown) {
+        store.failed(thrown);
+        tell();
+        throw thrown;
+      }
+    },
     readinessChanged: delivery.wake,
     target: resolve,
     subscription,

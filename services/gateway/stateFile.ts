@@ -6,6 +6,7 @@ import { messageOf } from '../../base/errors.ts';
 import { updateGatewayState, type GatewayObserved } from '../../state/gatewayState.ts';
 import { startTimeOf } from '../../state/processIdentity.ts';
 import type { WorkerContext } from '../worker.ts';
+import type { StoreHealth } from './store.ts';
 
 export interface StateFile {
   /** A phase of the process: written at once. */
@@ -17,6 +18,8 @@ export interface StateFile {
 export interface StateFacts {
   platforms: Record<string, { state: string }>;
   active_agents: number;
+  active_work: string[];
+  session_store: StoreHealth;
   /** All wanted platforms work. */
   healthy: boolean;
 }
@@ -32,7 +35,8 @@ export function createStateFile(context: WorkerContext, facts: () => StateFacts)
   const write = (exitReason: string | null): void => {
     clearTimeout(timer);
     timer = undefined;
-    const { platforms, active_agents, healthy } = facts();
+    const { platforms, active_agents, active_work, session_store, healthy } = facts();
+    const ended = current === 'stopped';
     try {
       updateGatewayState(context.paths.gatewayState, {
         pid: process.pid,
@@ -43,8 +47,12 @@ export function createStateFile(context: WorkerContext, facts: () => StateFacts)
         code_version: context.release.version,
         gateway_state: current === 'running' && !healthy ? 'degraded' : current,
         exit_reason: exitReason,
-        active_agents: current === 'stopped' ? 0 : active_agents,
-        platforms: current === 'stopped' ? disconnected(platforms) : platforms,
+        // Nobody starts it again: what a supervisor left there is over.
+        restart_requested: false,
+        active_agents: ended ? 0 : active_agents,
+        active_work: ended ? null : active_work,
+        session_store: ended ? null : { ...session_store },
+        platforms: ended ? disconnected(platforms) : platforms,
       });
     } catch (thrown) {
       context.log.error(`gateway_state.json could not be written: ${messageOf(thrown)}`);

@@ -3,6 +3,7 @@
  * anything is acknowledged or sent, so that a kill at any point loses nothing. Only the gateway of the
  * profile writes here.
  */
+import { messageOf } from '../../base/errors.ts';
 import { openStore, type Db, type Schema } from '../../state/db/open.ts';
 import { Inbox } from './inbox.ts';
 import { QuestionStore } from './questionStore.ts';
@@ -97,11 +98,19 @@ const schema: Schema = {
   },
 };
 
+export interface StoreHealth {
+  /** `failing`: the last write failed, and none has succeeded since. */
+  state: 'ok' | 'failing';
+  error: string | null;
+  since: string | null;
+}
+
 export class GatewayStore implements Disposable {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly questions: QuestionStore;
   readonly #db: Db;
+  #failure: { error: string; at: string; changes: number } | undefined;
 
   constructor(path: string) {
     this.#db = openStore(path, schema);
@@ -113,6 +122,19 @@ export class GatewayStore implements Disposable {
   /** Rows changed so far: every step of a message is one. */
   get changes(): number {
     return this.#db.prepare('SELECT total_changes()').pluck().get() as number;
+  }
+
+  get health(): StoreHealth {
+    if (this.#failure && this.changes > this.#failure.changes) this.#failure = undefined;
+    return { state: this.#failure ? 'failing' : 'ok', error: this.#failure?.error ?? null, since: this.#failure?.at ?? null };
+  }
+
+  /** A write has failed: told by whoever tried it. Errors of another kind are none of the store's. */
+  failed(thrown: unknown): void {
+    const known = this.health;
+    const { code } = (thrown ?? {}) as { code?: unknown };
+    if (!/^(?:SQLITE_|DISK_FULL|STORE_|HOME_UNUSABLE|ENOSPC|EIO|EROFS)/.test(String(code))) return;
+    this.#failure = { error: messageOf(thrown), at: known.since ?? new Date().toISOString(), changes: this.changes };
   }
 
   /** Runs `work` as one immediate transaction. */

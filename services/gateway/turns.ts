@@ -84,6 +84,8 @@ export function createTurns(parts: TurnsParts): Turns {
       .then(() => true)
       .catch(async (thrown: unknown) => {
         log.error(`the answer to message ${row.id} could not be stored: ${messageOf(thrown)}; trying again`);
+        store.failed(thrown);
+        onChange();
         await sleep(limits.gateway.turnRetryMaxMs, context.signal).catch(() => {});
         return false;
       })

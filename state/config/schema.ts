@@ -343,6 +343,20 @@ export const Config = z.looseObject({
       max_parallel_jobs: z.number().int().min(1).optional(),
       script_timeout_seconds: z.number().positive().optional(),
       wrap_response: z.boolean().optional(),
+      /** An outside scheduler that proves itself at `POST /api/cron/fire` with a JWT (contract §10). */
+      fire_jwt: z
+        .looseObject({
+          /** Public keys of the issuer. */
+          jwks_url: SafeUrl,
+          /** `aud` has to be, or contain, exactly this. */
+          audience: z.string().min(1),
+          /** The claim `purpose` has to be exactly this: a token for something else does not fire jobs. */
+          purpose: z.string().min(1),
+          /** `iss` and `sub`, where written. */
+          issuer: z.string().min(1).optional(),
+          subject: z.string().min(1).optional(),
+        })
+        .optional(),
     })
     .optional(),
   logging: z

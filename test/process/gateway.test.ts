@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import t from 'tap';
 import { deferred } from '../../base/time.ts';
 import * as gateway from '../../ipc/contracts/gateway.ts';
@@ -8,6 +9,7 @@ import { openReadOnly } from '../../state/db/open.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import type { Home } from '../../state/home.ts';
 import { fakeAgent, noProvider } from '../fakes/agentTurns.ts';
+import { cli } from '../harness/cli.ts';
 import { freePort, testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker, type TestWorker } from '../harness/worker.ts';
@@ -93,6 +95,37 @@ t.test('on its own it keeps gateway_state.json: running, degraded, stopped, and 
   });
   t.notOk(existsSync(join(home.root, 'gateway.lock')), 'the lock is released');
 });
+
+t.test(
+  'gateway_state.json names what is under way, says when gateway.db cannot be written, and nothing of either once it has ended',
+  beside(),
+  async (t) => {
+    const { home, send, start } = await withRoute();
+    using _ = home;
+    home.write('gateway_state.json', '{"restart_requested":true,"active_work":["of a process that is gone"]}');
+    const answer = deferred<string>();
+    await using agent = await fakeAgent(home, () => answer.promise);
+    await using worker = await start();
+    t.equal(await send('hello'), 202);
+    await until('the turn is named', () => stateFile(home)?.active_work?.length === 1);
+    t.match(stateFile(home), { active_agents: 1, active_work: [/webhook/], restart_requested: false, session_store: { state: 'ok' } });
+    {
+      const other = new Database(home.gatewayDb);
+      other.exec('BEGIN IMMEDIATE');
+      t.equal(await send('not stored'), 503);
+      await until('the store fails', () => stateFile(home)?.session_store?.state === 'failing');
+      t.match(stateFile(home)?.session_store, { error: /locked/, since: /^20/ });
+      t.match((await cli(['doctor', '--json'], { home })).stdout, /it cannot write gateway\.db: database is locked/);
+      other.close();
+    }
+    t.equal(await send('stored'), 202);
+    await until('it is well again', () => stateFile(home)?.session_store?.state === 'ok');
+    answer.resolve('good day');
+    await until('all is answered', () => agent.turns.length === 2 && stateFile(home)?.active_work?.length === 0);
+    await worker.kill('SIGTERM');
+    t.match(stateFile(home), { gateway_state: 'stopped', active_agents: 0, active_work: null, session_store: null });
+  },
+);
 
 t.test('a second gateway on the same home is refused and names the first', beside(), async (t) => {
   using home = testHome();

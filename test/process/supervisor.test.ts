@@ -7,6 +7,7 @@ import { status as statusMethod, stopSlot } from '../../ipc/contracts/supervisor
 import { readToken } from '../../state/home.ts';
 import { groupAlive, startTimeOf } from '../../state/processIdentity.ts';
 import { startSupervisor } from '../../supervisor/supervisor.ts';
+import { readGatewayState } from '../../state/gatewayState.ts';
 import { testHome } from '../harness/home.ts';
 import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
@@ -47,6 +48,28 @@ t.test('the gateway of a profile whose folder is gone is stopped, and nobody com
   t.same(service.supervisor.status().problems, []);
   await until('its process is gone, and the slot', () => !groupAlive(pid) && service.supervisor.slots.size === 0);
   t.notOk(existsSync(dir), 'the folder is not made again');
+});
+
+t.test('gateway_state.json says that a restart was asked for, by whom it may be, and only until it has happened', async (t) => {
+  using home = testHome();
+  const asked = () => {
+    const read = readGatewayState(home.gatewayState);
+    return read.kind === 'present' ? read.state.restart_requested : read.kind;
+  };
+  {
+    const gateway = fixtureSlot(home, 'gateway', 'plainWorker', { start: 'gatewayState' });
+    await using service = await superviseFixtures(home, [gateway], { bootstrap: 'running' });
+    await service.ready('gateway');
+    t.equal(asked(), false);
+    const receipt = service.supervisor.command('restart', service.supervisor.slots.get('gateway')!, ask);
+    await until('it is written', () => asked() === true);
+    t.match(await receipt, { ok: true, action: 'restart' });
+    t.equal(asked(), false);
+  }
+  const leaving = fixtureSlot(home, 'gateway', 'leavesToRestart', { start: 'gatewayState' });
+  await using service = await superviseFixtures(home, [leaving], { bootstrap: 'running' });
+  await until('the worker itself has asked', () => asked() === true);
+  t.equal(service.supervisor.slots.get('gateway')!.lastExit?.code, 75);
 });
 
 t.test('a worker that exits 78 is parked at once with the fix, and start unparks it', async (t) => {

@@ -157,6 +157,33 @@ t.test('a route takes thirty deliveries a minute, and as many wrong guesses', be
   t.equal(agent.turns.length > 0, true);
 });
 
+t.test('who guesses at a route is held up, and nobody else; guesses from everywhere hold up strangers alone', beside(), async (t) => {
+  const port = await freePort();
+  using home = testHome({ 'config.yaml': config(port, 'build: {}'), '.env': `WEBHOOK_SECRET=${SECRET}\n` });
+  await using _agent = await fakeAgent(home, () => 'ok');
+  await using worker = await startWorker(home, 'gateway');
+  await connected(worker);
+  const { webhookPerMinute, webhookGuessesPerMinute } = limits.gateway;
+  // As a proxy on this machine writes it: what the sender wrote first, then its address.
+  const from = (address: string, wrong: boolean) =>
+    post(port, '/webhooks/build', '{}', {
+      'x-forwarded-for': `192.0.2.99, ${address}`,
+      ...(wrong ? { 'x-hub-signature-256': 'sha256=00' } : {}),
+    });
+  t.equal((await from('192.0.2.1', false)).status, 202);
+  for (let n = 0; n < webhookPerMinute; n++) t.equal((await from('2001:db8::1', true)).status, 401);
+  const held = await from('2001:db8::2', true);
+  t.equal(held.status, 429, 'another address of the same /64 is the same');
+  t.ok(Number(held.headers.get('retry-after')) > 0);
+  t.equal((await from('2001:db8::1', false)).status, 429, 'a right guess is not heard either');
+  t.equal((await from('192.0.2.1', false)).status, 202, 'the real sender is');
+  t.equal((await from('192.0.2.2', false)).status, 202, 'so is one that was never heard');
+  for (let n = webhookPerMinute; n < webhookGuessesPerMinute; n++) await from(`198.51.100.${n % 250}`, true);
+  t.equal((await from('203.0.113.7', true)).status, 429, 'guesses from everywhere have a bound together');
+  t.equal((await from('203.0.113.8', false)).status, 429);
+  t.equal((await from('192.0.2.1', false)).status, 202, 'who was right before is still heard');
+});
+
 t.test('while automation is paused deliveries are taken and kept, and go on in order after it', beside(), async (t) => {
   const port = await freePort();
   using home = testHome({ 'config.yaml': config(port, 'build: { prompt: "n {n}" }'), '.env': `WEBHOOK_SECRET=${SECRET}\n` });

@@ -21,6 +21,8 @@ t.test('boot.1 first boot with AGENT_GATEWAY_BOOTSTRAP_STATE=running seeds the f
     desired_state: 'running',
     pid: (await service.worker('gateway')).pid,
   });
+  await until('what the gateway itself sees is there', () => stateOf(home).session_store != null);
+  t.match(stateOf(home), { restart_requested: false, active_agents: 0, active_work: [], session_store: { state: 'ok', error: null } });
 });
 
 t.test('boot.2 first boot without the variable registers the gateway slot, down, and writes no file', async (t) => {

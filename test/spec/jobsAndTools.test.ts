@@ -147,7 +147,7 @@ t.test('http.11 GET /api/cron/blueprints is the catalogue of blueprints', async 
   for (const field of blueprints.flatMap(({ fields }) => fields)) {
     t.match(field, {
       name: /^[a-z_]+$/,
-      type: /^(text|time|choice|number|weekday)$/,
+      type: /^(time|enum|text|weekdays)$/,
       label: String,
       options: Array,
       optional: Boolean,
@@ -155,6 +155,60 @@ t.test('http.11 GET /api/cron/blueprints is the catalogue of blueprints', async 
     });
   }
 });
+
+t.test(
+  'other.2 slots are of kind time, enum, text or weekdays, each checked as such; filling makes one job, looking at it none',
+  async (t) => {
+    using home = testHome();
+    await using _cron = await startWorker(home, 'cron');
+    await using dashboard = await startDashboard(home);
+    const fill = (verb: 'preview' | 'instantiate', blueprint: string, values: object) =>
+      send(dashboard, 'POST', `/api/cron/blueprints/${verb}`, { blueprint, values });
+    const { blueprints } = (await send(dashboard, 'GET', '/api/cron/blueprints')).json<{
+      blueprints: { key: string; fields: { name: string; type: string; default: string | null }[] }[];
+    }>();
+    t.same([...new Set(blueprints.flatMap(({ fields }) => fields.map(({ type }) => type)))].toSorted(), [
+      'enum',
+      'text',
+      'time',
+      'weekdays',
+    ]);
+    for (const { key, fields } of blueprints)
+      t.ok(
+        fields.some(({ name, type }) => name === 'schedule' && type === 'text'),
+        key,
+      );
+
+    const days: [string, string][] = [
+      ['day', 'every day at 07:00'],
+      ['weekdays', 'Monday to Friday at 07:00'],
+      ['Weekends', 'Saturday and Sunday at 07:00'],
+      ['thu, Monday', 'every Monday and Thursday at 07:00'],
+      ['mon,tue,wed,thu,fri', 'Monday to Friday at 07:00'],
+      ['sun,weekday,sat', 'every day at 07:00'],
+    ];
+    for (const [given, want] of days)
+      t.match((await fill('preview', 'morning-briefing', { days: given })).json(), { schedule: { words: want } }, given);
+    t.match((await fill('preview', 'morning-briefing', { schedule: 'every 2h' })).json(), { schedule: { words: 'every 2 hours' } });
+    const wrong: [string, object, string][] = [
+      ['morning-briefing', { days: 'someday' }, 'values.days'],
+      ['morning-briefing', { days: 'mon,,tue' }, 'values.days'],
+      ['morning-briefing', { days: '1-5' }, 'values.days'],
+      ['morning-briefing', { time: '24:00' }, 'values.time'],
+      ['morning-briefing', { lines: '2' }, 'values.lines'],
+      ['disk-space', { every: '7m' }, 'values.every'],
+      ['reminder', { what: ' ' }, 'values.what'],
+    ];
+    for (const [key, values, path] of wrong) {
+      const { status, json } = await fill('instantiate', key, values);
+      t.match({ status, ...json() }, { status: 422, errors: [{ path }] }, JSON.stringify(values));
+    }
+    const jobs = async () => (await send(dashboard, 'GET', '/api/cron/jobs')).json<{ jobs: object[] }>().jobs.length;
+    t.equal(await jobs(), 0);
+    t.equal((await fill('instantiate', 'reminder', { what: 'tea', days: 'tue' })).status, 201);
+    t.equal(await jobs(), 1);
+  },
+);
 
 t.test('http.12 POST /api/cron/blueprints/instantiate fills a blueprint and creates the job', async (t) => {
   using home = testHome({ ...soul });

@@ -4,6 +4,7 @@ import t from 'tap';
 import { limits } from '../../base/limits.ts';
 import { createLogger } from '../../base/log.ts';
 import { isAuthentic, MinuteRate } from '../../services/gateway/adapters/webhookAuth.ts';
+import { Guesses, senderOf } from '../../services/gateway/adapters/webhookGuesses.ts';
 import { fillTemplate } from '../../services/gateway/adapters/webhookTemplate.ts';
 import { allowRules, isAllowed } from '../../services/gateway/allowlist.ts';
 import { commandOf } from '../../services/gateway/commands.ts';
@@ -89,6 +90,34 @@ t.test('a rate lets so many through in any minute and says when there is room', 
     [rate.take(0), rate.take(10_000), rate.take(20_000), rate.take(59_999), rate.take(60_001), rate.take(60_002)],
     [0, 0, 40_000, 1, 0, 9_998],
   );
+});
+
+t.test('addresses that guess are remembered up to a bound, the oldest go first', async (t) => {
+  const guesses = new Guesses();
+  const { webhookPerMinute, webhookSendersMax } = limits.gateway;
+  for (let n = 0; n < webhookPerMinute; n++) guesses.wrong('first', 0);
+  t.equal(guesses.waitMs('first', 1_000), 59_000);
+  guesses.right('other', 0);
+  for (let n = 0; n < webhookSendersMax; n++) guesses.wrong(`address ${n}`, 1_000);
+  t.equal(guesses.waitMs('other', 2_000), 0, 'one that was right is heard');
+  t.equal(guesses.waitMs('stranger', 2_000), 58_000, 'the bound over all');
+  t.equal(guesses.waitMs('first', 61_001), 0);
+});
+
+t.test('a sender is its address; what it writes into X-Forwarded-For counts from a proxy on this machine alone', async (t) => {
+  const table: [string, string | undefined, string][] = [
+    ['198.51.100.7', undefined, '198.51.100.7'],
+    ['198.51.100.7', '192.0.2.1', '198.51.100.7'],
+    ['::ffff:198.51.100.7', '192.0.2.1', '198.51.100.7'],
+    ['127.0.0.1', '192.0.2.9, 192.0.2.1', '192.0.2.1'],
+    ['::1', '2001:db8:1:2:3::4', '2001:db8:1:2'],
+    ['::ffff:127.0.0.1', '192.0.2.1, nonsense', '127.0.0.1'],
+    ['127.0.0.1', undefined, '127.0.0.1'],
+  ];
+  for (const [remoteAddress, forwarded, want] of table) {
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    t.equal(senderOf({ socket: { remoteAddress }, headers } as never), want, `${remoteAddress} ${forwarded}`);
+  }
 });
 
 t.test('a slash and a name is a command; a path and a word in the middle are talk', async (t) => {

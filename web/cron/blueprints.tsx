@@ -151,8 +151,9 @@ function Input({ field: { name, type, label, help, options, min, max, long, opti
     onChange: (event: { target: { value: string } }) => onChange(event.target.value),
   };
   if (name === 'deliver') return <TargetField label={label} value={value} error={error} onChange={shared.onChange} />;
-  if (options.length > 0) return <SelectField {...shared} choices={options} />;
-  if (type === 'number') return <TextField {...shared} type="number" min={min ?? undefined} max={max ?? undefined} />;
+  // Its hint is about what may be typed; here it is chosen.
+  if (options.length > 0) return <SelectField {...shared} hint={type === 'weekdays' ? undefined : shared.hint} choices={options} />;
+  if (min !== null || max !== null) return <TextField {...shared} type="number" min={min ?? undefined} max={max ?? undefined} />;
   if (type === 'time') return <TextField {...shared} type="time" hint={undefined} />;
   return long ? <TextArea {...shared} rows={3} /> : <TextField {...shared} />;
 }

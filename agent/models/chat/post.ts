@@ -1,9 +1,10 @@
 /**
  * One POST and the bytes of its answer, over Node's own client: `fetch` puts each piece of an answer through web
- * streams (docs/adr/0028). Connections are kept by Node's agent. Redirects are left to `fetch`.
+ * streams (docs/adr/0028). Connections are kept by Node's agent. Redirects are left to `fetchAtOrigin`.
  */
 import { request as plainRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Readable } from 'node:stream';
+import { fetchAtOrigin } from '../../../base/fetchAtOrigin.ts';
 
 export interface Posting {
   url: URL;
@@ -19,7 +20,7 @@ export interface Answered {
   body: Readable;
 }
 
-/** Errors: of the network, below an error that says so; the signal's. */
+/** Errors: of the network, below an error that says so; REDIRECT_REFUSED; the signal's. */
 export type Post = (posting: Posting) => Promise<Answered>;
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -77,7 +78,7 @@ function decoded(response: IncomingMessage): Readable {
 }
 
 async function viaFetch({ url, headers, body, signal }: Posting): Promise<Answered> {
-  const response = await fetch(url, { method: 'POST', headers, body, ...(signal ? { signal } : {}) });
+  const response = await fetchAtOrigin(url, { method: 'POST', headers, body, ...(signal ? { signal } : {}) });
   return {
     status: response.status,
     headers: Object.fromEntries(response.headers),

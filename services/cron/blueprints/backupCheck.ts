@@ -8,7 +8,7 @@ export const backupCheck: Blueprint = {
   tags: ['backup', 'alarm'],
   fields: [
     { name: 'folder', type: 'text', shape: 'path', label: 'Where do the backups go?' },
-    { name: 'max_days', type: 'number', label: 'How many days old may the newest be?', default: '2', min: 1, max: 365 },
+    { name: 'max_days', type: 'text', shape: 'number', label: 'How many days old may the newest be?', default: '2', min: 1, max: 365 },
     timeField('10:00'),
   ],
   job: ({ folder, max_days, time }) => ({

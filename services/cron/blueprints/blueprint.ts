@@ -1,4 +1,4 @@
-/** What a blueprint is: fields with types, and what a job made of their values looks like. Data; the checks are in ../blueprints.ts. */
+/** What a blueprint is: fields of the four kinds that the interface spec has (other.2), and what a job made of their values looks like. Data; the checks are in ../blueprints.ts. */
 
 interface FieldBase {
   name: string;
@@ -13,9 +13,10 @@ interface FieldBase {
 export type Field = FieldBase &
   (
     | { type: 'text'; long?: true; shape?: 'path' | 'url' | 'urls' | 'zone' | 'schedule' }
-    | { type: 'time' | 'weekday' }
-    | { type: 'number'; min: number; max: number }
-    | { type: 'choice'; options: readonly { value: string; label: string }[] }
+    | { type: 'text'; shape: 'number'; min: number; max: number }
+    /** `weekdays`: `day`, `weekday`, `weekend`, or names of days with commas, as `every {days} {time}` takes them. */
+    | { type: 'time' | 'weekdays' }
+    | { type: 'enum'; options: readonly { value: string; label: string }[] }
   );
 
 /** By field name; every field of the blueprint is there, an optional one perhaps empty. */
@@ -55,19 +56,15 @@ export const timeField = (preset: string): Field => ({
 
 export const daysField = {
   name: 'days',
-  type: 'choice',
+  type: 'weekdays',
   label: 'On which days?',
   default: 'day',
-  options: [
-    { value: 'day', label: 'every day' },
-    { value: 'weekday', label: 'Monday to Friday' },
-    { value: 'weekend', label: 'Saturday and Sunday' },
-  ],
+  help: 'day, weekday, weekend, or days such as mon,thu',
 } satisfies Field;
 
 export const everyField = (preset: string, values: readonly string[]): Field => ({
   name: 'every',
-  type: 'choice',
+  type: 'enum',
   label: 'How often?',
   default: preset,
   options: values.map((value) => ({

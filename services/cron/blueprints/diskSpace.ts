@@ -8,7 +8,7 @@ export const diskSpace: Blueprint = {
   tags: ['disk', 'alarm'],
   fields: [
     { name: 'path', type: 'text', shape: 'path', label: 'Which folder is on that disk?', default: '/' },
-    { name: 'percent', type: 'number', label: 'Speak up from how many percent?', default: '90', min: 1, max: 100 },
+    { name: 'percent', type: 'text', shape: 'number', label: 'Speak up from how many percent?', default: '90', min: 1, max: 100 },
     everyField('1h', ['15m', '1h', '6h', '1d']),
   ],
   job: ({ path, percent, every }) => ({

@@ -8,7 +8,7 @@ export const morningBriefing: Blueprint = {
   tags: ['news', 'overview'],
   fields: [
     { name: 'topics', type: 'text', label: 'About what?', default: 'the weather, my open tasks and the news', long: true },
-    { name: 'lines', type: 'number', label: 'At most how many lines?', default: '10', min: 3, max: 40 },
+    { name: 'lines', type: 'text', shape: 'number', label: 'At most how many lines?', default: '10', min: 3, max: 40 },
     timeField('07:00'),
     daysField,
   ],

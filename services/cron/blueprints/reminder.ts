@@ -1,21 +1,12 @@
 import { daysField, sh, timeField, type Blueprint } from './blueprint.ts';
 
-const mondayToSunday = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'].map((day) => ({
-  value: day.toLowerCase(),
-  label: `every ${day}`,
-}));
-
 export const reminder: Blueprint = {
   key: 'reminder',
   title: 'Reminder',
   description: 'Says what you wrote, word for word, at a time of day. Asks no model.',
   category: 'Daily',
   tags: ['note'],
-  fields: [
-    { name: 'what', type: 'text', label: 'What should it say?', long: true },
-    timeField('09:00'),
-    { ...daysField, options: [...daysField.options, ...mondayToSunday] },
-  ],
+  fields: [{ name: 'what', type: 'text', label: 'What should it say?', long: true }, timeField('09:00'), daysField],
   job: ({ what, time, days }) => ({
     name: `Reminder: ${what!.split('\n')[0]!}`,
     schedule: `every ${days} ${time}`,

@@ -8,7 +8,7 @@ export const repositoryDigest: Blueprint = {
   tags: ['git', 'overview'],
   fields: [
     { name: 'folder', type: 'text', shape: 'path', label: 'Where is the repository?' },
-    { name: 'hours', type: 'number', label: 'Over how many hours?', default: '24', min: 1, max: 336 },
+    { name: 'hours', type: 'text', shape: 'number', label: 'Over how many hours?', default: '24', min: 1, max: 336 },
     timeField('18:00'),
     daysField,
   ],

@@ -8,7 +8,7 @@ export const weeklyReview: Blueprint = {
   tags: ['overview', 'memory'],
   fields: [
     { name: 'focus', type: 'text', label: 'What matters most?', default: 'decisions, promises and open questions', long: true },
-    { name: 'weekday', type: 'weekday', label: 'On which day?', default: 'friday' },
+    { name: 'weekday', type: 'weekdays', label: 'On which day?', default: 'friday' },
     timeField('16:00'),
   ],
   job: ({ focus, weekday, time }) => ({

@@ -197,7 +197,7 @@ async function retried<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /** A provider that sends without end is cut; one that says nothing is given up. */
-async function boundedFetch(address: string | URL, options: RequestInit = {}): Promise<Response> {
+export async function boundedFetch(address: string | URL, options: RequestInit = {}): Promise<Response> {
   const late = AbortSignal.timeout(limits.signIn.providerMs);
   const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
   const answer = await fetch(address, { ...options, signal });

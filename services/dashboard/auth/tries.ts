@@ -1,7 +1,7 @@
 /** Brute force: so many tries of a password from one address in a minute, right or wrong. */
-import { isIPv6 } from 'node:net';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
+import { networkKey } from '../../../base/networkKey.ts';
 
 const WINDOW_MS = 60_000;
 
@@ -35,20 +35,4 @@ function tooMany(retryAfterMs: number): AgentError {
     retryAfterMs,
     fix: `wait ${Math.ceil(retryAfterMs / 1_000)} seconds`,
   });
-}
-
-/** One host of IPv6 has a whole /64 to itself; an IPv4 address inside IPv6 is that address. */
-function networkKey(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped) return mapped;
-  if (!isIPv6(address)) return address;
-  const [head = '', tail] = address.toLowerCase().split('%')[0]!.split('::');
-  const groups = head.split(':').filter(Boolean);
-  const after = tail === undefined ? [] : tail.split(':').filter(Boolean);
-  const whole =
-    tail === undefined ? groups : [...groups, ...Array<string>(Math.max(0, 8 - groups.length - after.length)).fill('0'), ...after];
-  return whole
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':');
 }

@@ -4,19 +4,30 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { AgentError, isAgentError } from '../../../base/errors.ts';
+import { AgentError, isAgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { claimJob } from '../../../ipc/contracts/cron.ts';
 import { FireBody, fireCron } from '../../../ipc/contracts/http/cron.ts';
 import { isPaused } from '../../../state/pause.ts';
 import type { Dashboard } from '../http.ts';
+import { verifyFireToken, type FireTokenSettings } from '../auth/fireToken.ts';
+import { createSigningKeys, type SigningKeys } from '../auth/signingKeys.ts';
 import { parseRequest } from '../problem.ts';
 
 /** Returns when the request is proved to come from the configured scheduler; anything thrown is a refusal. */
-export type FireVerifier = (request: { headers: Readonly<Record<string, unknown>>; body: Buffer }) => void | Promise<void>;
+interface Fire {
+  headers: Readonly<Record<string, unknown>>;
+  body: Buffer;
+}
+export type FireVerifier = (request: Fire) => void | Promise<void>;
 
 export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, verifier?: FireVerifier): void {
-  const verify = verifier ?? hmacVerifier(() => context.secrets().get('AGENT_CRON_FIRE_SECRET'));
+  const verify =
+    verifier ??
+    eitherVerifier(
+      hmacVerifier(() => context.secrets().get('AGENT_CRON_FIRE_SECRET')),
+      tokenVerifier(() => context.config().config.cron?.fire_jwt),
+    );
   void app.register(async (scope) => {
     // The signature covers the bytes as they came, whatever they claim to be.
     scope.removeAllContentTypeParsers();
@@ -49,7 +60,7 @@ async function prove(verify: FireVerifier, request: FastifyRequest): Promise<voi
   } catch (cause) {
     throw new AgentError('UNAUTHENTICATED', 'the request is not signed by the configured scheduler', {
       cause,
-      fix: 'sign the body with AGENT_CRON_FIRE_SECRET: X-Agent-Signature: sha256=<HMAC>, X-Agent-Timestamp: <seconds>',
+      fix: 'sign the body with AGENT_CRON_FIRE_SECRET (X-Agent-Signature: sha256=<HMAC>, X-Agent-Timestamp: <seconds>), or send the token of cron.fire_jwt (Authorization: Bearer <JWT>)',
     });
   }
 }
@@ -65,6 +76,35 @@ export function hmacVerifier(secret: () => string | undefined, nowMs: () => numb
     if (!signature) throw new Error('the signature is missing');
     const expected = createHmac('sha256', key).update(body).digest();
     if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw new Error('the signature is wrong');
+  };
+}
+
+/**
+ * A JWT in `Authorization: Bearer`, as `cron.fire_jwt` says at this moment. Keys that cannot be had are a refusal
+ * too (contract §10, row auth.8: a verifier that crashes yields 401): a stranger learns nothing about the issuer.
+ */
+export function tokenVerifier(settings: () => FireTokenSettings | undefined): (request: Fire) => Promise<void> {
+  let known: { address: string; keys: SigningKeys } | undefined;
+  return async ({ headers }) => {
+    const token = /^Bearer +(\S+)$/i.exec(String(headers.authorization ?? ''))?.[1];
+    if (token === undefined) throw new Error('no token was sent');
+    const current = settings();
+    if (!current) throw new Error('cron.fire_jwt is not configured');
+    if (known?.address !== current.jwks_url) known = { address: current.jwks_url, keys: createSigningKeys(current.jwks_url) };
+    await verifyFireToken(token, { settings: current, keys: known.keys });
+  };
+}
+
+/** One of two proofs is enough; the second one may ask over the network. */
+function eitherVerifier(first: FireVerifier, second: (request: Fire) => Promise<void>): FireVerifier {
+  return async (request) => {
+    try {
+      await first(request);
+    } catch (thrown) {
+      await second(request).catch((other: unknown) => {
+        throw new Error(`${messageOf(thrown)}; ${messageOf(other)}`, { cause: thrown });
+      });
+    }
   };
 }
 

@@ -14,6 +14,7 @@ import { checked } from '../../../ipc/link.ts';
 import { ROUTE_NAME } from '../../../state/webhookSubscriptions.ts';
 import { SendError, type Adapter, type AdapterHost, type Connection } from '../adapter.ts';
 import { deliveryIdOf, INSECURE_NO_AUTH, isAuthentic, MinuteRate } from './webhookAuth.ts';
+import { Guesses, senderOf } from './webhookGuesses.ts';
 import { fillTemplate } from './webhookTemplate.ts';
 
 const RouteSettings = z.looseObject({
@@ -39,8 +40,8 @@ interface Route {
   secret: string | undefined;
   profile: string | undefined;
   rate: MinuteRate;
-  /** Refused attempts: guessing a secret is bounded as well. */
-  refusals: MinuteRate;
+  /** Guessing a secret is bounded as well. */
+  guesses: Guesses;
 }
 
 export const createWebhookAdapter = (host: AdapterHost): Adapter => new WebhookAdapter(host);
@@ -50,7 +51,7 @@ class WebhookAdapter implements Adapter {
   #settings!: Settings;
   #routes = new Map<string, Route>();
   /** Made by command; kept for their rates, by name. */
-  #subscribed = new Map<string, Pick<Route, 'rate' | 'refusals'>>();
+  #subscribed = new Map<string, Pick<Route, 'rate' | 'guesses'>>();
   #server: Server | undefined;
 
   constructor(host: AdapterHost) {
@@ -151,12 +152,14 @@ class WebhookAdapter implements Adapter {
       throw new HttpProblem(405, 'Method not allowed', 'a webhook is delivered with POST', undefined, { allow: 'POST' });
     const body = await readBody(request);
     const nowMs = Date.now();
-    const blockedMs = route.refusals.waitMs(nowMs);
-    if (blockedMs > 0) throw tooMany(blockedMs);
+    const sender = senderOf(request);
+    const blockedMs = route.guesses.waitMs(sender, nowMs);
+    if (blockedMs > 0) throw tooManyGuesses(blockedMs);
     if (!isAuthentic(route.secret, request.headers, body)) {
-      route.refusals.take(nowMs);
+      route.guesses.wrong(sender, nowMs);
       throw new HttpProblem(401, 'Not authentic', `the signature or the secret is missing or wrong for ${route.name}`);
     }
+    route.guesses.right(sender, nowMs);
     // Open to programs of this machine; a browser brings what any page of the web made up.
     if (route.secret === INSECURE_NO_AUTH && isFromPage(request))
       throw new HttpProblem(403, 'From a web page', `${route.name} has no secret, so nothing is taken from a browser`);
@@ -212,9 +215,9 @@ class WebhookAdapter implements Adapter {
   }
 }
 
-const newRates = (): Pick<Route, 'rate' | 'refusals'> => ({
+const newRates = (): Pick<Route, 'rate' | 'guesses'> => ({
   rate: new MinuteRate(limits.gateway.webhookPerMinute),
-  refusals: new MinuteRate(limits.gateway.webhookPerMinute),
+  guesses: new Guesses(),
 });
 
 /** Browsers name the page behind every POST, and no page can keep them from it. */
@@ -258,6 +261,9 @@ const tooMany = (waitMs: number): HttpProblem =>
     `a route takes ${limits.gateway.webhookPerMinute} deliveries a minute`,
     Math.ceil(waitMs / 1_000),
   );
+
+const tooManyGuesses = (waitMs: number): HttpProblem =>
+  new HttpProblem(429, 'Too many wrong signatures', 'this route was sent too many wrong signatures or secrets', Math.ceil(waitMs / 1_000));
 
 /** Keeps at most the limit. A little more is read and dropped, because a sender that is cut off never sees the answer. */
 async function readBody(request: IncomingMessage): Promise<Buffer> {
