@@ -105,7 +105,8 @@ export const command: Command = {
     {
       name: 'import',
       summary: 'Read conversations that were exported',
-      details: 'One that is there already is skipped; a different one under the same id gets a new id.',
+      details:
+        'One that is there already is skipped; a different one under the same id gets a new id. A title that is too long is cut. Exit code: 0 all are there, 1 some were refused.',
       arguments: [{ name: 'file', summary: 'a file of agent sessions export', complete: 'file' }],
       options: [jsonOption],
       examples: [{ line: 'agent sessions import all.jsonl', does: 'from another machine' }],
@@ -164,8 +165,9 @@ export const command: Command = {
       name: 'recover',
       summary: 'Copy what can be read of a damaged state.db into a new one',
       details:
-        'Needs the agent worker stopped. The new store is checked and counted before it takes the place of the old one, which is kept.',
+        'Needs the agent worker stopped. The new store is checked and counted before it takes the place of the old one, which is kept. One that is not damaged is left as it is.',
       options: [
+        { flags: '--force', summary: 'also when nothing is damaged' },
         { flags: '--dry-run', summary: 'only count what can be recovered' },
         { flags: '--from <file>', summary: 'a damaged file that was set aside', complete: 'file' },
         jsonOption,
@@ -351,11 +353,18 @@ async function attachments(input: Input): Promise<number> {
   );
 }
 
+/** Of conversations that were taken: a word about each of hundreds hides what was refused. */
+const WARNINGS_SHOWN = 5;
+
 async function importThem(input: Input): Promise<number> {
   const outcome = await ask(input, (link) => importFile(link, input.args[0]!));
   if (input.json) printJson(outcome);
   else print(`${outcome.imported_ids.length} imported, ${outcome.skipped_ids.length} there already, ${outcome.errors.length} refused`);
-  for (const { line, message } of input.json ? [] : outcome.errors) note(`agent: line ${line}: ${message}`);
+  if (!input.json) {
+    const { errors, warnings } = outcome;
+    for (const { line, message } of [...errors, ...warnings.slice(0, WARNINGS_SHOWN)]) note(`agent: line ${line}: ${message}`);
+    if (warnings.length > WARNINGS_SHOWN) note(`agent: … and ${warnings.length - WARNINGS_SHOWN} more were changed; --json names them`);
+  }
   return outcome.errors.length > 0 ? 1 : 0;
 }
 

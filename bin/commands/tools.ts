@@ -73,7 +73,7 @@ function rendered({ platform, toolsets }: Listed): string {
   const width = Math.max(...toolsets.map(({ name }) => name.length)) + 2;
   const under = `     ${' '.repeat(width)}`;
   const lines = toolsets.flatMap(({ name, description, enabled, refused, tools }) => {
-    const [missing, there] = [tools.filter(isMissing), tools.filter((tool) => !isMissing(tool))];
+    const [missing, there] = [tools.filter(({ unavailable }) => unavailable), tools.filter(({ unavailable }) => !unavailable)];
     return [
       `${enabled ? paint('green', 'on ') : paint('dim', 'off')}  ${name.padEnd(width)}${paint('dim', description)}`,
       `${under}${there.map((tool) => tool.name).join(', ')}`,
@@ -83,9 +83,6 @@ function rendered({ platform, toolsets }: Listed): string {
   });
   return [`Toolsets on ${platform}:`, ...lines].join('\n');
 }
-
-/** A tool that needs something first; its description says what. */
-const isMissing = ({ description }: { description: string }): boolean => description.startsWith('not offered');
 
 async function change(input: Input, enabled: boolean): Promise<number> {
   const name = input.args[0]!;

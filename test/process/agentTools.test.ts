@@ -272,8 +272,12 @@ t.test('tools.list says what a place has, what not, and how to get it', async (t
   );
   t.match(
     cli.toolsets.find(({ name }) => name === 'web')!.tools.find(({ name }) => name === 'web_search'),
-    { description: /not offered: .*web\.search/ },
+    { description: /not offered: .*web\.search/, unavailable: /^no search service.*web\.search/ },
   );
+  const session_id = await client.create({ source: 'cli' });
+  const { output } = await slash(client, session_id, '/tools');
+  t.notMatch(output, /^✓ web .*web_search/m);
+  t.match(output, /^web_search is not available: no search service is configured\. For SearXNG: agent config set web\.search/m);
   const irc = await client.link.call(toolsList, { platform: 'irc' });
   t.same(
     irc.toolsets.filter(({ enabled }) => !enabled).map(({ name }) => name),
