@@ -8,8 +8,7 @@ import { classOf, whenInForce } from '../../state/config/classes.ts';
 import { DISABLED_TOOLSETS as KEY, switchToolset } from '../../state/config/toolsets.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
-import { withWorker } from '../connect.ts';
-import { slotOf } from '../slots.ts';
+import { askAgent } from '../slots.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
@@ -59,7 +58,7 @@ export const command: Command = {
 type Listed = ResultOf<typeof toolsList>;
 
 const ask = (input: Input, platform?: string): Promise<Listed> =>
-  withWorker(openHome(), slotOf('agent', input.profile), (link) => link.call(toolsList, platform === undefined ? {} : { platform }));
+  askAgent(input, (link) => link.call(toolsList, platform === undefined ? {} : { platform }));
 
 async function list(input: Input): Promise<number> {
   const listed = await ask(input, textOption(input, 'platform'));
