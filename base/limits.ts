@@ -235,6 +235,8 @@ export const limits = {
     homeBeatsMissed: 3,
     /** config.yaml larger than this is refused before parsing (5,000 lines take 0.45 s to parse). */
     configMaxBytes: 1 * MiB,
+    /** Problems of one config.yaml that are named at once: nobody reads more before correcting some. */
+    configProblemsMax: 100,
     /** Aliases expanded per document: stops a YAML bomb. */
     yamlAliasesMax: 100,
     /** While something waits for the end of a pause, the sentinel is read at least this often (its watcher is a hint). */

@@ -11,7 +11,7 @@ import { exitCodes } from '../base/exitCodes.ts';
 import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
-import type { DashboardPlace } from '../ipc/contracts/supervisor.ts';
+import type { Joining } from '../ipc/contracts/supervisor.ts';
 import { openHome } from '../state/home.ts';
 import { release } from '../state/release.ts';
 import { startSupervisor, type Supervisor } from '../supervisor/supervisor.ts';
@@ -26,12 +26,12 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
   runUnderInit();
   const home = openHome();
   const manager = managedBy();
-  let place: DashboardPlace = {};
+  let joined: Joining = {};
   const supervisor = await startSupervisor({
     home,
     release: release(),
-    specs: (config) => slotSpecs(home, config, { ...options, ...place }),
-    placeDashboard: (asked) => void (place = asked),
+    specs: (config) => slotSpecs(home, config, { ...options, ...joined }),
+    join: ({ demo, ...place }) => void (joined = { ...place, ...(demo ? { demo } : {}) }),
     demo: options.demo ?? false,
     managedBy: manager,
     bootstrap: process.env.AGENT_GATEWAY_BOOTSTRAP_STATE,

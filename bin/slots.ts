@@ -4,10 +4,11 @@ import { exitCodes } from '../base/exitCodes.ts';
 import { formatDuration } from '../base/time.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
 import { restartSlot, startSlot, stopSlot } from '../ipc/contracts/supervisor.ts';
+import type { Link } from '../ipc/link.ts';
 import { manifest } from '../services/manifest.ts';
 import { listProfiles, openHome, type Home } from '../state/home.ts';
 import type { Input } from './command.ts';
-import { withSupervisor } from './connect.ts';
+import { withSupervisor, withWorker } from './connect.ts';
 import { withProgress } from './progress.ts';
 import { readSnapshot } from './snapshot.ts';
 import { unknownName } from './suggest.ts';
@@ -35,6 +36,10 @@ export async function actOnSlot(action: SlotAction, input: Input, given: string)
   if (!receipt.ok) printError(failure(receipt), input.json);
   return receipt.ok ? exitCodes.ok : exitCodes.failed;
 }
+
+/** Asks the agent worker of the profile, which has to run. Errors: NO_SUPERVISOR, START_FAILED, SLOT_PARKED, and what `use` throws. */
+export const askAgent = <T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> =>
+  withWorker(openHome(), slotOf('agent', input.profile), use);
 
 /** `agent`, or `agent@work` when a profile is chosen and the slot exists per profile. */
 export function slotOf(given: string, profile: string): string {

@@ -5,17 +5,22 @@
 import { readFileSync } from 'node:fs';
 import type { Status } from '../ipc/contracts/supervisor.ts';
 import { readJson } from '../state/atomicFile.ts';
-import type { Home } from '../state/home.ts';
-import { readPause } from '../state/pause.ts';
+import { DEFAULT_PROFILE, listProfiles, type Home } from '../state/home.ts';
+import { ownPause, readPause } from '../state/pause.ts';
 import { isSameProcess, startTimeOf } from '../state/processIdentity.ts';
 
 export type WorkerRow = Status['workers'][number];
+
+/** The pause of one profile alone; what holds all of them is `paused` of the status. */
+export type ProfilePause = Omit<NonNullable<Status['paused']>, 'held'> & { profile: string };
 
 export interface Snapshot {
   status: Status;
   /** The supervisor that wrote it still runs. */
   live: boolean;
   ageMs: number;
+  /** Read now, as `paused` is. */
+  pausedProfiles: ProfilePause[];
 }
 
 /** A supervisor of an older release does not know these. */
@@ -41,6 +46,7 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
     status: { ...written, paused: pauseNow(home, { nowMs, held: written.paused?.held ?? 0 }), workers },
     live,
     ageMs: Math.max(0, nowMs - Date.parse(written.at)),
+    pausedProfiles: pausedProfiles(home, nowMs),
   };
 }
 
@@ -59,11 +65,30 @@ function read(path: string): Status | undefined {
   }
 }
 
-function pauseNow(home: Home, { nowMs, held }: { nowMs: number; held: number }): Status['paused'] {
+/** What holds every profile. */
+export function pauseNow(home: Home, { nowMs = Date.now(), held = 0 }: { nowMs?: number; held?: number } = {}): Status['paused'] {
   const pause = readPause(home, 'default', nowMs);
   if (!pause) return null;
   const { path, reason, engaged_at, expires_at, scope } = pause;
   return { path, reason, engaged_at, expires_at, scope, held };
+}
+
+/** Never throws: a folder of profiles that cannot be read is told by the commands that need it. */
+export function pausedProfiles(home: Home, nowMs = Date.now()): ProfilePause[] {
+  return profilesOf(home).flatMap((profile) => {
+    const pause = ownPause(home.profile(profile), nowMs);
+    if (!pause) return [];
+    const { path, reason, engaged_at, expires_at, scope } = pause;
+    return { profile, path, reason, engaged_at, expires_at, scope };
+  });
+}
+
+function profilesOf(home: Home): string[] {
+  try {
+    return listProfiles(home).filter((name) => name !== DEFAULT_PROFILE);
+  } catch {
+    return [];
+  }
 }
 
 /** In kB whatever the page size is (16 KiB on some arm64 kernels, which /proc/<pid>/statm does not say). */

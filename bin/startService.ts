@@ -69,8 +69,12 @@ async function untilReady(home: Home, link: Link): Promise<Status> {
   return (await withProgress(waiting, () => link.call(waitReady, {}))).status;
 }
 
-/** Said when the service runs and other addresses were asked for. */
-export function sayKept({ port, host, insecure }: LaunchOptions): void {
+/** Said when the service runs and was asked for with other options. */
+export function sayKept({ port, host, insecure, demo }: LaunchOptions, { supervisor }: Status): void {
+  if (demo && !supervisor.demo)
+    note(
+      'agent: it was started without the rehearsal model — `agent model set demo:rehearsal` chooses it, or `agent down`, then `agent up --demo`',
+    );
   if (port === undefined && host === undefined && !insecure) return;
   note('agent: it keeps the address it was started with — `agent down`, then `agent up` with the new one');
 }

@@ -6,7 +6,7 @@ import { formatDuration } from '../base/time.ts';
 import type { Paint } from '../base/paint.ts';
 import { visibleText } from '../base/visibleText.ts';
 import type { Snapshot, WorkerRow } from './snapshot.ts';
-import { causeOf, fateOf, pauseLine, pidText, problemLine, shownState, upText } from './statusView.ts';
+import { causeOf, fateOf, pauseLines, pidText, problemLine, shownState, upText } from './statusView.ts';
 import { bytesForPeople, cutToWidth, visibleWidth } from './terminal.ts';
 
 export interface Screen {
@@ -48,14 +48,14 @@ interface Column {
 
 /** All lines of the screen, none longer than it is wide, no more than it is high. */
 export function statusScreen(
-  { status, live, ageMs }: Snapshot,
+  { status, live, ageMs, pausedProfiles }: Snapshot,
   { screen, trend, paint, nowMs }: { screen: Screen; trend: Trend; paint: Paint; nowMs: number },
 ): string[] {
   const { supervisor, workers, paused, problems } = status;
   const head = live
     ? `${paint('bold', 'agent')} ${supervisor.version}  supervisor ${supervisor.pid}, up ${formatDuration(nowMs - Date.parse(supervisor.started_at))}  ${paint('dim', supervisor.home)}`
     : `${paint('yellow', `No supervisor runs on ${supervisor.home}.`)} This was true ${formatDuration(ageMs)} ago.`;
-  const foot = footer({ workers, paused, problems, live, paint, nowMs });
+  const foot = footer({ workers, paused, pausedProfiles, problems, live, paint, nowMs });
   const room = Math.max(1, screen.rows - foot.length - 5);
   const shown = workers.length > room ? workersWithTrouble(workers).slice(0, room - 1) : workers;
   const table = tableLines(shown, { live, trend, paint, nowMs }, screen.columns);
@@ -130,19 +130,21 @@ function laidOut(rows: readonly WorkerRow[], columns: readonly Column[], paint: 
   );
 }
 
-interface FootFacts extends Pick<Snapshot['status'], 'workers' | 'paused' | 'problems'> {
+interface FootFacts extends Pick<Snapshot['status'], 'workers' | 'paused' | 'problems'>, Pick<Snapshot, 'pausedProfiles'> {
   live: boolean;
   paint: Paint;
   nowMs: number;
 }
 
-function footer({ workers, paused, problems, live, paint, nowMs }: FootFacts): string[] {
+function footer({ workers, paused, pausedProfiles, problems, live, paint, nowMs }: FootFacts): string[] {
   const unwell = (live ? workers : []).filter(({ desired, state }) => desired === 'up' && state !== 'ready');
   const last = workers
     .flatMap(({ last_exit }) => (last_exit ? [last_exit] : []))
     .toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))[0];
   return [
-    ...(paused ? [paint('yellow', pauseLine(paused, nowMs))] : []),
+    ...pauseLines(paused, pausedProfiles, nowMs)
+      .slice(0, 3)
+      .map((line) => paint('yellow', line)),
     ...unwell
       .slice(0, 3)
       .map((row) => `${paint('red', 'Not ready:')} ${row.slot} is ${row.state}${causeOf(row) ? `: ${causeOf(row)}` : ''}`),

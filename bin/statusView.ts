@@ -2,7 +2,7 @@
 import { formatDuration } from '../base/time.ts';
 import type { Paint, Style } from '../base/paint.ts';
 import { visibleText } from '../base/visibleText.ts';
-import { isAlive, type Snapshot, type WorkerRow } from './snapshot.ts';
+import { isAlive, type ProfilePause, type Snapshot, type WorkerRow } from './snapshot.ts';
 import { bytesForPeople, table } from './terminal.ts';
 
 const stateStyle: Record<WorkerRow['state'], Style> = {
@@ -14,7 +14,7 @@ const stateStyle: Record<WorkerRow['state'], Style> = {
   down: 'dim',
 };
 
-export function statusView({ status, live, ageMs }: Snapshot, paint: Paint, nowMs = Date.now()): string {
+export function statusView({ status, live, ageMs, pausedProfiles }: Snapshot, paint: Paint, nowMs = Date.now()): string {
   const { supervisor, paused, problems, workers } = status;
   const head = live
     ? `${paint('bold', 'agent')} ${supervisor.version}  supervisor ${supervisor.pid}, up ${since(supervisor.started_at, nowMs)}  ${paint('dim', supervisor.home)}`
@@ -23,7 +23,7 @@ export function statusView({ status, live, ageMs }: Snapshot, paint: Paint, nowM
   const lines = [head, '', table([header.map((title) => paint('dim', title)), ...rows])];
   if (live)
     lines.push('', supervisor.dashboard ? `Dashboard: ${withoutToken(supervisor.dashboard)}` : paint('dim', 'Dashboard: not ready'));
-  if (paused) lines.push(paint('yellow', pauseLine(paused, nowMs)));
+  lines.push(...pauseLines(paused, pausedProfiles, nowMs).map((line) => paint('yellow', line)));
   for (const line of unreadyLines(live ? workers : [])) lines.push(`${paint('red', 'Not ready:')} ${line}`);
   for (const problem of problems) lines.push(problemLine(problem, paint));
   return lines.join('\n');
@@ -89,8 +89,20 @@ export function fateOf(row: WorkerRow, nowMs: number): string {
   return [next, reason === null ? ended : causeOf(row)].filter(Boolean).join('; ');
 }
 
-export function pauseLine(
-  { reason, engaged_at, expires_at, scope, held: waiting }: NonNullable<Snapshot['status']['paused']>,
+/** What holds every profile first, then what holds one alone. */
+export function pauseLines(all: Snapshot['status']['paused'], ofOne: readonly ProfilePause[], nowMs: number): string[] {
+  return [...(all ? [pauseLine(all, nowMs)] : []), ...ofOne.map((pause) => pauseLine(pause, nowMs))];
+}
+
+function pauseLine(
+  {
+    reason,
+    engaged_at,
+    expires_at,
+    scope,
+    held: waiting = 0,
+    profile,
+  }: Partial<Pick<ProfilePause, 'profile'>> & Omit<ProfilePause, 'profile'> & { held?: number },
   nowMs: number,
 ): string {
   const what = scope.length ? visibleText(scope.join(' and ')) : 'automation';
@@ -98,7 +110,9 @@ export function pauseLine(
   const held = engaged_at ? `${has} been held for ${since(engaged_at, nowMs)}` : `${is} held`;
   const count = waiting > 0 ? `, ${waiting} waiting` : '';
   const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';
-  return `Paused: ${what} ${held}${count}${end}${reason ? ` (${visibleText(reason)})` : ''} — agent resume lifts it`;
+  const whose = profile === undefined ? '' : ` of ${profile}`;
+  const lift = profile === undefined ? 'agent resume' : `agent -p ${profile} resume`;
+  return `Paused: ${what}${whose} ${held}${count}${end}${reason ? ` (${visibleText(reason)})` : ''} — ${lift} lifts it`;
 }
 
 /** A page address may carry the login token; a status that gets pasted somewhere must not. */

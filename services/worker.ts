@@ -14,9 +14,9 @@ import { formatDuration, sleep, untilBeatMs } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import { drain, ping, report, stop } from '../ipc/contracts/peer.ts';
-import { attach, ensureSlot, facts as factsNotice, heartbeat } from '../ipc/contracts/supervisor.ts';
+import { attach, ensureSlot, facts as factsNotice, heartbeat, offerRehearsal } from '../ipc/contracts/supervisor.ts';
 import { dial } from '../ipc/dial.ts';
-import { handle, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
+import { handle, onNotice, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import { loadConfig, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets, type Secrets } from '../state/env.ts';
@@ -34,7 +34,7 @@ export interface WorkerContext {
   paths: ProfilePaths;
   token: string;
   release: Release;
-  /** The rehearsal model is on offer (`agent up --demo`). */
+  /** The rehearsal model is on offer (`agent up --demo`); read it when it is needed, for it may come later. */
   demo: boolean;
   /** It relieves a process that still serves: what clients hold of that one stays good. */
   relieves: boolean;
@@ -326,6 +326,7 @@ async function keepSupervised(
         slot: context.slot,
         code: context.release.code,
         handlers: own,
+        notices: [onNotice(offerRehearsal, () => void (context.demo = true))],
         signal: context.signal,
         startingMs,
       });
@@ -334,6 +335,7 @@ async function keepSupervised(
         heartbeat_ms = limits.worker.heartbeatMs,
         orphan_ms,
         on_demand = true,
+        demo = false,
       } = await link.call(attach, {
         slot: context.slot,
         pid: process.pid,
@@ -343,6 +345,7 @@ async function keepSupervised(
       });
       if (orphan_ms !== undefined) orphanMs = orphan_ms;
       life.onDemand = on_demand;
+      context.demo ||= demo;
       life.supervisor = link;
       const stopBeating = startHeartbeat(life, link, service, heartbeat_ms);
       await link.closed;

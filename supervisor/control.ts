@@ -48,7 +48,13 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
     }),
     handle(contract.resources, ({ slot, since_ms }) => ({ samples: supervisor.upkeep.resources.history(find(slot).spec.slot, since_ms) })),
     handle(contract.receipts, ({ slot, limit }) => ({ receipts: supervisor.receipts(slot, limit) })),
-    handle(contract.wantAll, ({ demo: _fixed, ...place }) => ({ changed: supervisor.wantAll(place) })),
+    handle(contract.wantAll, (asked) => {
+      const changed = supervisor.wantAll(asked);
+      // Those that start from now on are told by their environment or when they attach.
+      if (changed && asked.demo)
+        for (const { incarnation } of supervisor.slots.values()) incarnation?.link?.notify(contract.offerRehearsal, {});
+      return { changed };
+    }),
     handle(contract.waitReady, async ({ timeout_ms }, { signal }) => ({
       ready: await supervisor.waitReady(timeout_ms, signal),
       status: supervisor.status(),
@@ -59,7 +65,12 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
       if (!runner.attached(link, { pid, nonce, facts })) {
         throw new AgentError('UNKNOWN_SLOT', `process ${pid} is not the running incarnation of ${slot}`);
       }
-      return { heartbeat_ms: supervisor.bounds.heartbeatMs, orphan_ms: supervisor.orphanMs, on_demand: runner.desired === 'demand' };
+      return {
+        heartbeat_ms: supervisor.bounds.heartbeatMs,
+        orphan_ms: supervisor.orphanMs,
+        on_demand: runner.desired === 'demand',
+        demo: supervisor.demo,
+      };
     }),
   ];
 }

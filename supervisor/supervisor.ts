@@ -9,7 +9,7 @@ import { limits } from '../base/limits.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
-import type { DashboardPlace, Receipt, Status } from '../ipc/contracts/supervisor.ts';
+import type { Joining, Receipt, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
@@ -53,7 +53,7 @@ export interface SupervisorOptions {
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
-  placeDashboard?(place: DashboardPlace): void;
+  join?(asked: Joining): void;
   /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
   homeBeatMs?: number;
   /** How long workers go on without any supervisor; default `limits.worker.orphanMs`. */
@@ -94,6 +94,8 @@ export class Supervisor {
   /** After how much silence a worker is suspect and killed; of the configuration that the supervisor started with. */
   readonly bounds: Bounds;
   readonly orphanMs: number;
+  /** The rehearsal model is on offer. */
+  demo: boolean;
   readonly upkeep: Upkeep;
   /** Resolves when every worker is gone and the home is released. */
   readonly ended: Promise<void>;
@@ -145,6 +147,7 @@ export class Supervisor {
       redact: this.#redact,
     });
     this.orphanMs = options.orphanMs ?? limits.worker.orphanMs;
+    this.demo = options.demo;
     this.bounds = boundsOf(this.#settings.config.supervisor?.liveness);
     this.#trees = new Trees({ home: options.home.root, ...(options.cgroupRoot === undefined ? {} : { cgroupRoot: options.cgroupRoot }) });
     this.#adoptedEnds = this.#life.use(new AdoptedWatch());
@@ -228,9 +231,10 @@ export class Supervisor {
   }
 
   /** Turns a service that a chat started into the full one; running slots are not touched. */
-  wantAll(place: DashboardPlace): boolean {
+  wantAll(asked: Joining): boolean {
     if (!this.#only) return false;
-    this.#options.placeDashboard?.(place);
+    this.#options.join?.(asked);
+    this.demo ||= asked.demo ?? false;
     this.reload();
     this.#only = undefined;
     this.#order.start(this.#reconcile());
@@ -261,12 +265,12 @@ export class Supervisor {
   }
 
   status(): Status {
-    const { release, managedBy, demo } = this.#options;
+    const { release, managedBy } = this.#options;
     return composeStatus({
       home: this.home,
       release,
       managedBy,
-      demo,
+      demo: this.demo,
       startedAt: this.#startedAt,
       identity: this.#identity,
       adopted: this.#adopted,
@@ -353,7 +357,7 @@ export class Supervisor {
   #reconcile(): SlotRunner[] {
     const intent: Intent = {
       only: this.#only,
-      mcpWanted: this.#options.demo || this.#settings.hasMcpServers,
+      mcpWanted: this.demo || this.#settings.hasMcpServers,
       gatewayWanted: (slot) => {
         const { start, problem } = this.#gatewayRecords.get(slot)!.reconcile(this.#options.bootstrap);
         if (problem) this.#problems.set(`state:${slot}`, problem, `decide with \`agent start ${slot}\` or \`agent stop ${slot}\``);
@@ -365,12 +369,8 @@ export class Supervisor {
 
   #checkOrder(): void {
     this.#problems.delete('order');
-    const [first] = orderProblems(this.#specs());
+    const [first] = orderProblems([...this.slots.values()].map(({ spec }) => spec));
     if (first) this.#problems.set('order', `services.${first.slot}: ${first.what}`, `correct services.${first.slot}.after in config.yaml`);
-  }
-
-  #specs(): SlotSpec[] {
-    return [...this.slots.values()].map(({ spec }) => spec);
   }
 
   /** What carries a mark of this home but is on no record: its supervisor was killed before it could write it down. */

@@ -1,5 +1,6 @@
 /** Places of the file system as far as a command may harm them: what a path means, and what writing or deleting it would be. */
 import { basename, normalize, resolve } from 'node:path';
+import { isSecretFileName, secretFileNames } from '../../base/secretNames.ts';
 import { UNKNOWN, type Field } from './shellFields.ts';
 
 export interface Places {
@@ -89,14 +90,11 @@ export function writeConcern(path: string | undefined, places: Places): { reason
 /** What `session` and `always` allow for files of the service. */
 export const OWN_FILES_RULE = "touch the service's own files";
 
-const SECRET_NAMES = new Set(['.env', 'auth.json']);
-
 /** What secret of the service a path is; patterns count as what they match. */
 export function secretAt(path: string, { agentHome }: Places): string | undefined {
   if (agentHome === undefined) return undefined;
   const names = [
-    `${agentHome}/.env`,
-    `${agentHome}/auth.json`,
+    ...secretFileNames.map((name) => `${agentHome}/${name}`),
     `${agentHome}/run/token`,
     `${agentHome}/run/dashboard-token`,
     `${agentHome}/run/dashboard-signin.json`,
@@ -106,7 +104,7 @@ export function secretAt(path: string, { agentHome }: Places): string | undefine
   if (!inside(path, agentHome)) return undefined;
   const rest = path.slice(agentHome.length + 1);
   const isSecret =
-    SECRET_NAMES.has(basename(path)) ||
+    isSecretFileName(basename(path)) ||
     /^run\/(?:(?:dashboard-)?token|dashboard-signin\.json)(?:@|$)/.test(rest) ||
     rest.split('/').includes('mcp-tokens') ||
     /^backups(\/|$)/.test(rest);

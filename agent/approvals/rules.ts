@@ -2,6 +2,7 @@
  * The two tables: commands that are asked about, and findings that are never allowed. Each rule looks at one
  * simple command whose name is known; what only the run can know counts as "maybe" and is asked about.
  */
+import { isSecretFileName } from '../../base/secretNames.ts';
 import type { Call, Finding } from './call.ts';
 import {
   awk,
@@ -152,9 +153,9 @@ const interpreter: Rule = (call) => {
 /** Code in which the path of a secret stands as it is. */
 const namesSecret = (code: string, { places: { agentHome } }: Call): boolean =>
   agentHome !== undefined &&
-  new RegExp(`${RegExp.escape(agentHome)}/(?:[\\w./-]*/)?(?:\\.env|auth\\.json|token|dashboard-token|dashboard-signin\\.json)\\b`).test(
-    code,
-  );
+  new RegExp(
+    `${RegExp.escape(agentHome)}/(?:[\\w./-]*/)?[#.]{0,2}(?:\\.env|auth\\.json|token|dashboard-token|dashboard-signin\\.json)\\b`,
+  ).test(code);
 
 /** Editors run what stands behind `!`. */
 const editor: Rule = (call) =>
@@ -357,6 +358,6 @@ export function argumentFindings(call: Call, isOwnFile: (path: string) => boolea
 function candidates(text: string): string[] {
   const after = [...text.matchAll(/[=@:,]/g)].slice(0, 4).map(({ index }) => text.slice(index + 1));
   return [text, ...after, ...(/^-\w\//.test(text) ? [text.slice(2)] : [])].filter(
-    (part) => part !== '' && (part.includes('/') || part.startsWith('.') || part === 'auth.json'),
+    (part) => part !== '' && (part.includes('/') || part.startsWith('.') || isSecretFileName(part)),
   );
 }

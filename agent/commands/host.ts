@@ -143,7 +143,13 @@ export interface Calls {
     Nothing,
     {
       platform: string;
-      toolsets: { name: string; description: string; enabled: boolean; refused: string | null; tools: { name: string }[] }[];
+      toolsets: {
+        name: string;
+        description: string;
+        enabled: boolean;
+        refused: string | null;
+        tools: { name: string; unavailable?: string | undefined }[];
+      }[];
     }
   >;
   'skills.list': Call<

@@ -99,13 +99,21 @@ type Toolsets = Calls['tools.list']['result']['toolsets'];
 
 export function toolsetLines(toolsets: Toolsets, { withTools }: { withTools: boolean }): string {
   if (toolsets.length === 0) return 'None.';
-  return columns(
+  const rows = columns(
     toolsets.map(({ name, description, enabled, refused, tools }) => [
       `${enabled ? '✓' : '✗'} ${name}`,
-      withTools ? tools.map((tool) => tool.name).join(' ') : `${description}${enabled ? '' : `  (off${refused ? `: ${refused}` : ''})`}`,
+      withTools ? namesOf(tools) : `${description}${enabled ? '' : `  (off${refused ? `: ${refused}` : ''})`}`,
     ]),
   );
+  const missing = withTools ? toolsets.flatMap(({ tools }) => tools.filter(({ unavailable }) => unavailable)) : [];
+  return [rows, ...missing.map(({ name, unavailable }) => `${name} is not available: ${unavailable}`)].join('\n');
 }
+
+const namesOf = (tools: Toolsets[number]['tools']): string =>
+  tools
+    .filter(({ unavailable }) => !unavailable)
+    .map(({ name }) => name)
+    .join(' ');
 
 export function jobLines(jobs: readonly JobFacts[]): string {
   if (jobs.length === 0) return 'There are no scheduled jobs.';

@@ -2,10 +2,8 @@
 import { approvalRules } from '../../ipc/contracts/rpcRequests.ts';
 import type { Link } from '../../ipc/link.ts';
 import { painter } from '../../base/paint.ts';
-import { openHome } from '../../state/home.ts';
 import { jsonOption, type Command, type Input } from '../command.ts';
-import { withWorker } from '../connect.ts';
-import { slotOf } from '../slots.ts';
+import { askAgent } from '../slots.ts';
 import { note, out, print, printJson, table } from '../terminal.ts';
 
 export const command: Command = {
@@ -23,7 +21,7 @@ export const command: Command = {
       summary: 'List what is allowed for good',
       options: [jsonOption],
       examples: [{ line: 'agent approvals list --json', does: 'as JSON' }],
-      run: (input) => ask(input, (link) => list(link, input)),
+      run: (input) => askAgent(input, (link) => list(link, input)),
     },
     {
       name: 'remove',
@@ -31,12 +29,10 @@ export const command: Command = {
       arguments: [{ name: 'rule', summary: 'its id, or its text' }],
       options: [jsonOption],
       examples: [{ line: 'agent approvals remove rule_1a2b3c4d', does: 'by its id' }],
-      run: (input) => ask(input, (link) => remove(link, input)),
+      run: (input) => askAgent(input, (link) => remove(link, input)),
     },
   ],
 };
-
-const ask = <T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> => withWorker(openHome(), slotOf('agent', input.profile), use);
 
 async function list(link: Link, input: Input): Promise<number> {
   const { rules } = await link.call(approvalRules, {});

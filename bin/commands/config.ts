@@ -7,13 +7,13 @@ import { painter } from '../../base/paint.ts';
 import { getConfigValue, parseKeyPath, parseValue, replaceConfigText, setConfigValue } from '../../state/config/edit.ts';
 import { classOf, whenInForce, type ChangeClass } from '../../state/config/classes.ts';
 import type { ConfigField } from '../../state/config/fields.ts';
-import { parseConfigText, readText } from '../../state/config/load.ts';
+import { configProblems, parseConfigText, placed, readText, type ConfigProblem } from '../../state/config/load.ts';
 import { configVersions, newerForm } from '../../state/config/schema.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { refuseSecret } from '../../state/config/accept.ts';
 import { requireKnownKey } from '../configKeys.ts';
-import { note, out, print, printJson } from '../terminal.ts';
+import { note, out, print, printError, printJson } from '../terminal.ts';
 import { textOf } from '../textInput.ts';
 
 const key: Argument = { name: 'key', summary: 'dotted path; a backslash makes a dot part of a name (providers.a\\.b.kind)' };
@@ -98,7 +98,7 @@ export const command: Command = {
     },
     {
       name: 'check',
-      summary: 'Check the file and name what is wrong, with line and column',
+      summary: 'Check the file and name all that is wrong, with line and column',
       options: [jsonOption],
       examples: [{ line: 'agent config check', does: 'exit code 0 good, 78 not' }],
       run: check,
@@ -175,15 +175,17 @@ async function explain(input: Input): Promise<number> {
   return exitCodes.ok;
 }
 
-function fieldText([name, { type, description, default: standard, options, min, max }]: [string, ConfigField]): string {
+function fieldText([name, field]: [string, ConfigField]): string {
   const paint = painter(out);
+  const facts = [...valuesOf(field), whenInForce(classOf(parseKeyPath(name)))];
+  return [paint('bold', name), `  ${field.description}`, paint('dim', `  ${facts.join('; ')}`)].join('\n');
+}
+
+/** What a key takes, and what it is when nothing is said. */
+function valuesOf({ type, default: standard, options, min, max }: ConfigField): string[] {
   const bounds = [...(min === null ? [] : [`from ${min}`]), ...(max === null ? [] : [`to ${max}`])].join(' ');
-  const facts = [
-    options ? options.join(', ') : [type, bounds].filter(Boolean).join(' '),
-    ...(standard === null ? [] : [`default ${JSON.stringify(standard)}`]),
-    whenInForce(classOf(parseKeyPath(name))),
-  ];
-  return [paint('bold', name), `  ${description}`, paint('dim', `  ${facts.join('; ')}`)].join('\n');
+  const taken = options ? options.join(', ') : [type, bounds].filter(Boolean).join(' ');
+  return [taken, ...(standard === null ? [] : [`default ${JSON.stringify(standard)}`])];
 }
 
 function path(input: Input): Promise<number> {
@@ -196,8 +198,10 @@ function path(input: Input): Promise<number> {
 async function check(input: Input): Promise<number> {
   const file = fileOf(input);
   const text = readText(file);
+  const problems = configProblems(text, file);
+  if (problems.length > 0) return sayWrong(file, problems, input);
   const { unknown, config } = parseConfigText(text, file);
-  if (input.json) printJson({ path: file, valid: true, unknown, ...configVersions(config) });
+  if (input.json) printJson({ path: file, valid: true, problems, unknown, ...configVersions(config) });
   else {
     const newer = newerForm(config);
     if (newer) note(`agent: ${newer}`);
@@ -205,6 +209,20 @@ async function check(input: Input): Promise<number> {
     if (unknown.length) note(`agent: keys this version does not know, kept as they are: ${unknown.join(', ')}`);
   }
   return exitCodes.ok;
+}
+
+/** Each with its place and what stands there instead, in the words of `agent config explain` where it has any. */
+async function sayWrong(path: string, found: readonly ConfigProblem[], input: Input): Promise<number> {
+  const { fields } = (await import('../../state/config/fields.ts')).configForm();
+  const problems = found.map((problem) => {
+    const field = fields[problem.key];
+    return field ? { ...problem, fix: `${problem.key} takes: ${valuesOf(field).join(', ')}. ${field.description}` } : problem;
+  });
+  if (input.json) printJson({ path, valid: false, problems: problems.map(({ path: _path, ...problem }) => problem) });
+  // With --json one error, whatever the number of problems.
+  for (const problem of input.json ? problems.slice(0, 1) : problems)
+    printError(new AgentError('CONFIG_INVALID', placed(problem), { fix: problem.fix }), input.json);
+  return exitCodes.config;
 }
 
 async function edit(input: Input): Promise<number> {

@@ -3,10 +3,8 @@ import { AgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
 import { memoryReset, memoryReview, memoryShow, type StagedWrite } from '../../ipc/contracts/rpcTools.ts';
 import type { Link } from '../../ipc/link.ts';
-import { openHome } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
-import { withWorker } from '../connect.ts';
-import { slotOf } from '../slots.ts';
+import { askAgent } from '../slots.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
@@ -28,14 +26,14 @@ export const command: Command = {
       summary: 'Print MEMORY.md and USER.md',
       options: [jsonOption],
       examples: [{ line: 'agent memory show --json', does: 'as JSON' }],
-      run: (input) => ask(input, (link) => show(link, input)),
+      run: (input) => askAgent(input, (link) => show(link, input)),
     },
     {
       name: 'pending',
       summary: 'Show what waits for review, as diffs',
       options: [jsonOption],
       examples: [{ line: 'agent memory pending', does: 'ids and diffs' }],
-      run: (input) => ask(input, (link) => pending(link, input)),
+      run: (input) => askAgent(input, (link) => pending(link, input)),
     },
     {
       name: 'approve',
@@ -43,7 +41,7 @@ export const command: Command = {
       arguments: [idsArgument],
       options: [allOption, jsonOption],
       examples: [{ line: 'agent memory approve stg_1a2b3c4d', does: 'one of them' }],
-      run: (input) => ask(input, (link) => review(link, input, 'approve')),
+      run: (input) => askAgent(input, (link) => review(link, input, 'approve')),
     },
     {
       name: 'reject',
@@ -51,7 +49,7 @@ export const command: Command = {
       arguments: [idsArgument],
       options: [allOption, jsonOption],
       examples: [{ line: 'agent memory reject --all', does: 'none of it is written' }],
-      run: (input) => ask(input, (link) => review(link, input, 'reject')),
+      run: (input) => askAgent(input, (link) => review(link, input, 'reject')),
     },
     {
       name: 'reset',
@@ -60,12 +58,10 @@ export const command: Command = {
       arguments: [{ name: 'target', summary: 'memory, user, or all' }],
       options: [jsonOption],
       examples: [{ line: 'agent memory reset user', does: 'USER.md alone' }],
-      run: (input) => ask(input, (link) => reset(link, input)),
+      run: (input) => askAgent(input, (link) => reset(link, input)),
     },
   ],
 };
-
-const ask = <T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> => withWorker(openHome(), slotOf('agent', input.profile), use);
 
 async function reset(link: Link, input: Input): Promise<number> {
   const target = input.args[0] as 'memory' | 'user' | 'all';

@@ -3,9 +3,11 @@ import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
+import { visibleText } from '../../base/visibleText.ts';
 import { stopSlot } from '../../ipc/contracts/supervisor.ts';
 import { useProfile } from '../../state/activeProfile.ts';
 import { openHome, prepareHome, requireProfile, type Home } from '../../state/home.ts';
+import { ownPause, type Pause } from '../../state/pause.ts';
 import {
   createProfile,
   deleteProfile,
@@ -130,20 +132,23 @@ export const command: Command = {
 };
 
 async function list(input: Input): Promise<number> {
-  const profiles = profileRows(openHome());
+  const home = openHome();
+  const profiles = profileRows(home).map((row) => withPause(home, row));
+  const everyone = profiles.find(({ is_default }) => is_default)?.paused ?? null;
   if (hasFlag(input, 'names')) print(profiles.map((row) => row.name).join('\n'));
   else if (input.json) printJson({ profiles });
   else {
     const paint = painter(out);
     print(
       table([
-        ['', 'PROFILE', 'MODEL', 'SKILLS', 'RUNS', ''],
+        ['', 'PROFILE', 'MODEL', 'SKILLS', 'RUNS', 'PAUSED', ''],
         ...profiles.map((row) => [
           row.is_active ? paint('green', '*') : ' ',
           row.name,
           modelOf(row),
           String(row.skill_count),
           running(row) || '-',
+          row.paused ? heldBy(row.paused) : everyone ? 'with default' : '-',
           row.description,
         ]),
       ]),
@@ -152,6 +157,14 @@ async function list(input: Input): Promise<number> {
   return exitCodes.ok;
 }
 
+/** `paused`: its own pause; that of the default profile holds every profile. */
+const withPause = (home: Home, row: ProfileRow): ProfileRow & { paused: Pause | null } => ({
+  ...row,
+  paused: ownPause(home.profile(row.name)) ?? null,
+});
+
+const heldBy = ({ scope }: Pause): string => visibleText(scope.join(', ')) || 'all';
+
 const modelOf = ({ model, provider }: ProfileRow): string => (model === null ? '-' : provider === null ? model : `${provider}/${model}`);
 
 const running = ({ agent_running, gateway_running }: ProfileRow): string =>
@@ -159,7 +172,7 @@ const running = ({ agent_running, gateway_running }: ProfileRow): string =>
 
 async function show(input: Input): Promise<number> {
   const home = openHome();
-  const row = profileRow(home, input.args[0] ?? input.profile);
+  const row = withPause(home, profileRow(home, input.args[0] ?? input.profile));
   const soul = readSoul(home.profile(row.name));
   if (input.json) printJson({ ...row, soul });
   else {
@@ -171,6 +184,7 @@ async function show(input: Input): Promise<number> {
         ['  model', modelOf(row)],
         ['  skills', String(row.skill_count)],
         ['  runs', running(row) || 'nothing'],
+        ...(row.paused ? [['  paused', `${heldBy(row.paused)} (${row.paused.path})`]] : []),
       ]),
     );
     print(`\n${paint('dim', 'SOUL.md')}\n${soul.trim() || paint('dim', '(none: the built-in personality)')}`);

@@ -4,7 +4,7 @@ import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
 import { promptSize } from '../../ipc/contracts/rpcSessions.ts';
 import type { ResultOf } from '../../ipc/method.ts';
-import { withAgent } from '../agentWorker.ts';
+import { withAgent } from '../withAgent.ts';
 import { jsonOption, textOption, type Command, type Input } from '../command.ts';
 import { out, print, printJson, table, visibleWidth } from '../terminal.ts';
 

@@ -10,13 +10,12 @@ import { sessionArchive, sessionPrune, sessionSearch, sessionStats } from '../..
 import type { Link } from '../../ipc/link.ts';
 import { openHome } from '../../state/home.ts';
 import { hasFlag, jsonOption, listOption, textOption, type Argument, type Command, type Input } from '../command.ts';
-import { withWorker } from '../connect.ts';
 import { withProgress } from '../progress.ts';
 import { chosen, fileTable, filesOffline, filesOnline, writeFile, type FileSource } from '../sessions/attachments.ts';
 import { openOffline, type OfflineRow, type OfflineSessions } from '../sessions/offline.ts';
 import { recover } from '../sessions/recover.ts';
 import { documents, importFile, offlineDocuments, writeDocuments } from '../sessions/transfer.ts';
-import { slotOf } from '../slots.ts';
+import { askAgent } from '../slots.ts';
 import { transcriptCommands } from '../sessions/transcript.ts';
 import { bytesForPeople, note, out, print, printJson, table } from '../terminal.ts';
 
@@ -105,7 +104,8 @@ export const command: Command = {
     {
       name: 'import',
       summary: 'Read conversations that were exported',
-      details: 'One that is there already is skipped; a different one under the same id gets a new id.',
+      details:
+        'One that is there already is skipped; a different one under the same id gets a new id. A title that is too long is cut. Exit code: 0 all are there, 1 some were refused.',
       arguments: [{ name: 'file', summary: 'a file of agent sessions export', complete: 'file' }],
       options: [jsonOption],
       examples: [{ line: 'agent sessions import all.jsonl', does: 'from another machine' }],
@@ -164,8 +164,9 @@ export const command: Command = {
       name: 'recover',
       summary: 'Copy what can be read of a damaged state.db into a new one',
       details:
-        'Needs the agent worker stopped. The new store is checked and counted before it takes the place of the old one, which is kept.',
+        'Needs the agent worker stopped. The new store is checked and counted before it takes the place of the old one, which is kept. One that is not damaged is left as it is.',
       options: [
+        { flags: '--force', summary: 'also when nothing is damaged' },
         { flags: '--dry-run', summary: 'only count what can be recovered' },
         { flags: '--from <file>', summary: 'a damaged file that was set aside', complete: 'file' },
         jsonOption,
@@ -179,8 +180,6 @@ export const command: Command = {
   ],
 };
 
-const ask = <T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> => withWorker(openHome(), slotOf('agent', input.profile), use);
-
 /** The worker when it is up, otherwise the file. */
 async function read<T>(
   input: Input,
@@ -189,7 +188,7 @@ async function read<T>(
 ): Promise<T> {
   const path = openHome().profile(input.profile).stateDb;
   try {
-    return await ask(input, online);
+    return await askAgent(input, online);
   } catch (thrown) {
     if (!isAgentError(thrown) || thrown.code !== 'NO_SUPERVISOR' || !existsSync(path)) throw thrown;
   }
@@ -351,17 +350,24 @@ async function attachments(input: Input): Promise<number> {
   );
 }
 
+/** Of conversations that were taken: a word about each of hundreds hides what was refused. */
+const WARNINGS_SHOWN = 5;
+
 async function importThem(input: Input): Promise<number> {
-  const outcome = await ask(input, (link) => importFile(link, input.args[0]!));
+  const outcome = await askAgent(input, (link) => importFile(link, input.args[0]!));
   if (input.json) printJson(outcome);
   else print(`${outcome.imported_ids.length} imported, ${outcome.skipped_ids.length} there already, ${outcome.errors.length} refused`);
-  for (const { line, message } of input.json ? [] : outcome.errors) note(`agent: line ${line}: ${message}`);
+  if (!input.json) {
+    const { errors, warnings } = outcome;
+    for (const { line, message } of [...errors, ...warnings.slice(0, WARNINGS_SHOWN)]) note(`agent: line ${line}: ${message}`);
+    if (warnings.length > WARNINGS_SHOWN) note(`agent: … and ${warnings.length - WARNINGS_SHOWN} more were changed; --json names them`);
+  }
   return outcome.errors.length > 0 ? 1 : 0;
 }
 
 async function rename(input: Input): Promise<number> {
   const [session_id, title] = input.args as [string, string];
-  const done = await ask(input, (link) => link.call(sessionTitle, { session_id, title }));
+  const done = await askAgent(input, (link) => link.call(sessionTitle, { session_id, title }));
   if (input.json) printJson(done);
   else print(`${done.session_id} is now "${done.title}"`);
   return 0;
@@ -369,7 +375,7 @@ async function rename(input: Input): Promise<number> {
 
 async function archive(input: Input): Promise<number> {
   const archived = !hasFlag(input, 'undo');
-  const done = await ask(input, (link) => link.call(sessionArchive, { session_id: input.args[0]!, archived }));
+  const done = await askAgent(input, (link) => link.call(sessionArchive, { session_id: input.args[0]!, archived }));
   if (input.json) printJson(done);
   else print(`${done.session_id} is ${archived ? 'archived' : 'back in the list'}`);
   return 0;
@@ -383,7 +389,7 @@ async function pruneThem(input: Input): Promise<number> {
   const source = textOption(input, 'source');
   const really = hasFlag(input, 'yes');
   const done = await withProgress('removing', () =>
-    ask(input, (link) =>
+    askAgent(input, (link) =>
       link.call(sessionPrune, {
         older_than_days: days,
         dry_run: !really,
@@ -402,7 +408,7 @@ async function remove(input: Input): Promise<number> {
   const session_id = input.args[0]!;
   if (!hasFlag(input, 'yes'))
     throw new AgentError('USAGE', `"${session_id}" would be deleted for good`, { fix: 'add --yes, or use agent sessions archive' });
-  const done = await ask(input, (link) => link.call(sessionDelete, { session_id }));
+  const done = await askAgent(input, (link) => link.call(sessionDelete, { session_id }));
   if (input.json) printJson(done);
   else print(`${session_id} is deleted`);
   return 0;

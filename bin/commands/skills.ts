@@ -4,7 +4,7 @@ import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
 import { skillSave, skillsList, skillToggle, skillView } from '../../ipc/contracts/rpcTools.ts';
 import type { ResultOf } from '../../ipc/method.ts';
-import { withAgent } from '../agentWorker.ts';
+import { withAgent } from '../withAgent.ts';
 import { hasFlag, jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { textOf } from '../textInput.ts';
 import { cutToWidth, note, out, print, printJson, table } from '../terminal.ts';

@@ -7,8 +7,8 @@ import { painter } from '../../base/paint.ts';
 import { formatDuration } from '../../base/time.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
-import { allReady, readSnapshot, type Snapshot } from '../snapshot.ts';
-import { statusView } from '../statusView.ts';
+import { allReady, pausedProfiles, pauseNow, readSnapshot, type Snapshot } from '../snapshot.ts';
+import { pauseLines, statusView } from '../statusView.ts';
 import { note, out, print, printError, printJson } from '../terminal.ts';
 
 export const command: Command = {
@@ -30,6 +30,7 @@ async function run(input: Input): Promise<number> {
   const snapshot = await currentSnapshot(home);
   if (input.json) printJson(document(home, snapshot));
   else if (snapshot) print(statusView(snapshot, painter(out)));
+  else for (const line of pauseLines(pauseNow(home), pausedProfiles(home), Date.now())) print(painter(out)('yellow', line));
   if (!snapshot?.live) printError(noSupervisor(home, snapshot), input.json);
   return exitCode(snapshot);
 }
@@ -51,10 +52,14 @@ function exitCode(snapshot: Snapshot | undefined): number {
   return allReady(snapshot.status) ? exitCodes.ok : exitCodes.failed;
 }
 
-/** Contract §4, plus `stale_ms` when it is the picture of a service that is gone. */
+/** Contract §4, plus the pauses of single profiles, and `stale_ms` when it is the picture of a service that is gone. */
 function document(home: Home, snapshot: Snapshot | undefined): unknown {
-  if (!snapshot) return { supervisor: null, paused: null, problems: [], workers: [], at: null, home: home.root };
-  return snapshot.live ? snapshot.status : { ...snapshot.status, stale_ms: snapshot.ageMs };
+  if (!snapshot) {
+    const pauses = { paused: pauseNow(home), paused_profiles: pausedProfiles(home) };
+    return { supervisor: null, ...pauses, problems: [], workers: [], at: null, home: home.root };
+  }
+  const { status, live, ageMs, pausedProfiles: paused_profiles } = snapshot;
+  return { ...status, paused_profiles, ...(live ? {} : { stale_ms: ageMs }) };
 }
 
 function noSupervisor(home: Home, snapshot: Snapshot | undefined): AgentError {

@@ -8,8 +8,7 @@ import { classOf, whenInForce } from '../../state/config/classes.ts';
 import { DISABLED_TOOLSETS as KEY, switchToolset } from '../../state/config/toolsets.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
-import { withWorker } from '../connect.ts';
-import { slotOf } from '../slots.ts';
+import { askAgent } from '../slots.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
@@ -59,7 +58,7 @@ export const command: Command = {
 type Listed = ResultOf<typeof toolsList>;
 
 const ask = (input: Input, platform?: string): Promise<Listed> =>
-  withWorker(openHome(), slotOf('agent', input.profile), (link) => link.call(toolsList, platform === undefined ? {} : { platform }));
+  askAgent(input, (link) => link.call(toolsList, platform === undefined ? {} : { platform }));
 
 async function list(input: Input): Promise<number> {
   const listed = await ask(input, textOption(input, 'platform'));
@@ -73,7 +72,7 @@ function rendered({ platform, toolsets }: Listed): string {
   const width = Math.max(...toolsets.map(({ name }) => name.length)) + 2;
   const under = `     ${' '.repeat(width)}`;
   const lines = toolsets.flatMap(({ name, description, enabled, refused, tools }) => {
-    const [missing, there] = [tools.filter(isMissing), tools.filter((tool) => !isMissing(tool))];
+    const [missing, there] = [tools.filter(({ unavailable }) => unavailable), tools.filter(({ unavailable }) => !unavailable)];
     return [
       `${enabled ? paint('green', 'on ') : paint('dim', 'off')}  ${name.padEnd(width)}${paint('dim', description)}`,
       `${under}${there.map((tool) => tool.name).join(', ')}`,
@@ -83,9 +82,6 @@ function rendered({ platform, toolsets }: Listed): string {
   });
   return [`Toolsets on ${platform}:`, ...lines].join('\n');
 }
-
-/** A tool that needs something first; its description says what. */
-const isMissing = ({ description }: { description: string }): boolean => description.startsWith('not offered');
 
 async function change(input: Input, enabled: boolean): Promise<number> {
   const name = input.args[0]!;

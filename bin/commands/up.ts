@@ -51,7 +51,7 @@ function sayRunning(home: Home, status: Status, options: LaunchOptions, input: I
     print(`The service already runs (supervisor ${pid}, up ${formatDuration(Date.now() - Date.parse(started_at))}).`);
     printDashboard(home, status);
   }
-  sayKept(options);
+  sayKept(options, status);
   return exitCodes.ok;
 }
 

@@ -5,7 +5,7 @@ import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
 import { analyticsModels, analyticsUsage, type UsageSums } from '../../ipc/contracts/rpcAnalytics.ts';
 import type { ResultOf } from '../../ipc/method.ts';
-import { withAgent } from '../agentWorker.ts';
+import { withAgent } from '../withAgent.ts';
 import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
 import { out, print, printJson, table, visibleWidth } from '../terminal.ts';
 

@@ -25,7 +25,7 @@ export async function open(input: Input): Promise<number> {
     print(`Dashboard: ${address}`);
     if (input.options.open !== false) sayOpened(opened, withoutToken(running.supervisor.dashboard!));
   }
-  if (!started) sayKept(options);
+  if (!started) sayKept(options, status);
   return exitCodes.ok;
 }
 

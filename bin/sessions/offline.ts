@@ -71,7 +71,7 @@ function list(db: Db, { limit, hidden, archived, sources }: Parameters<OfflineSe
     .prepare(
       `SELECT s.*, (SELECT count(*) FROM messages m WHERE m.session_id = s.id AND m.active = 1 AND m.role IN ('user', 'assistant')) AS count,
          (SELECT substr(content, 1, 120) FROM messages m WHERE m.session_id = s.id AND m.role = 'user' ORDER BY m.id LIMIT 1) AS preview
-       FROM sessions s WHERE ${where} ORDER BY last_active DESC LIMIT @limit`,
+       FROM sessions s WHERE ${where} ORDER BY last_active DESC, s.rowid DESC LIMIT @limit`,
     )
     .all({ limit, ...values }) as Row[];
   const { total } = db.prepare(`SELECT count(*) AS total FROM sessions s WHERE ${where}`).get(values) as { total: number };
@@ -92,7 +92,7 @@ function list(db: Db, { limit, hidden, archived, sources }: Parameters<OfflineSe
 
 function find(db: Db, name: string): string {
   const ids = (sql: string, ...values: string[]) => (db.prepare(sql).all(...values) as { id: string }[]).map(({ id }) => id);
-  const newest = 'ORDER BY last_active DESC LIMIT 1';
+  const newest = 'ORDER BY last_active DESC, rowid DESC LIMIT 1';
   if (name === 'latest') {
     const [latest] = ids(
       `SELECT id FROM sessions s WHERE hidden = 0 AND archived = 0 AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id) ${newest}`,

@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentError } from '../../base/errors.ts';
 import { painter } from '../../base/paint.ts';
-import { copyReadable, damagedSource, finishState, putInPlace, type Recovery } from '../../state/db/recover.ts';
+import { copyReadable, damagedSource, finishState, isWhole, putInPlace, type Recovery } from '../../state/db/recover.ts';
 import { openHome } from '../../state/home.ts';
 import { acquireLock } from '../../state/lock.ts';
 import { hasFlag, textOption, type Input } from '../command.ts';
@@ -15,6 +15,9 @@ export async function recover(input: Input): Promise<number> {
   const from = textOption(input, 'from') ?? (existsSync(paths.stateDb) ? damagedSource(paths.stateDb) : paths.stateDb);
   const dryRun = hasFlag(input, 'dryRun');
   using _lock = await stopped(paths.dir, input.profile);
+  const healthy =
+    from === paths.stateDb && !existsSync(`${from}.damaged`) && (await withProgress(`checking ${from}`, async () => isWhole(from)));
+  if (healthy && !dryRun && !hasFlag(input, 'force')) return leave(from, input);
   let doing = `reading ${from}`;
   const recovery = await withProgress(
     () => doing,
@@ -28,8 +31,17 @@ export async function recover(input: Input): Promise<number> {
   );
   const kept = dryRun ? null : place(recovery, paths.stateDb, from);
   if (dryRun) rmSync(recovery.path, { force: true });
-  if (input.json) printJson({ from, path: paths.stateDb, kept, dry_run: dryRun, complete: recovery.complete, tables: recovery.tables });
+  if (input.json)
+    printJson({ from, path: paths.stateDb, kept, dry_run: dryRun, complete: recovery.complete, tables: recovery.tables, healthy });
   else show(recovery, { from, path: paths.stateDb, kept });
+  if (healthy && !input.json) note('agent: nothing was damaged');
+  return 0;
+}
+
+/** A copy of what is whole would only leave an old store behind, of which the doctor warns. */
+function leave(path: string, input: Input): number {
+  if (input.json) printJson({ from: path, path, kept: null, dry_run: false, complete: true, tables: [], healthy: true });
+  else print(`${path} is not damaged; nothing was changed. --force copies it all the same.`);
   return 0;
 }
 

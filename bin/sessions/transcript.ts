@@ -4,15 +4,10 @@ import { exitCodes } from '../../base/exitCodes.ts';
 import { visibleText } from '../../base/visibleText.ts';
 import { sessionInterrupt } from '../../ipc/contracts/rpc.ts';
 import { sessionBranch, sessionCompress, sessionUndo } from '../../ipc/contracts/rpcSessions.ts';
-import type { Link } from '../../ipc/link.ts';
-import { openHome } from '../../state/home.ts';
 import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
-import { withWorker } from '../connect.ts';
 import { withProgress } from '../progress.ts';
-import { slotOf } from '../slots.ts';
+import { askAgent } from '../slots.ts';
 import { print, printJson } from '../terminal.ts';
-
-const ask = <T>(input: Input, use: (link: Link) => Promise<T>): Promise<T> => withWorker(openHome(), slotOf('agent', input.profile), use);
 
 /** `session`: the argument that names one. */
 export function transcriptCommands(session: Argument): Command[] {
@@ -60,7 +55,7 @@ export function transcriptCommands(session: Argument): Command[] {
 async function branch(input: Input): Promise<number> {
   const [session_id, title] = input.args as [string, string?];
   const count = wholeNumber(input, 'back', 0, 10_000);
-  const done = await ask(input, (link) =>
+  const done = await askAgent(input, (link) =>
     link.call(sessionBranch, { session_id, ...(title === undefined ? {} : { title }), ...(count === undefined ? {} : { count }) }),
   );
   if (input.json) printJson(done);
@@ -71,7 +66,7 @@ async function branch(input: Input): Promise<number> {
 /** Exit code 1 when there was nothing to take back. */
 async function undo(input: Input): Promise<number> {
   const count = wholeNumber(input, 'count', 1, 100);
-  const done = await ask(input, (link) =>
+  const done = await askAgent(input, (link) =>
     link.call(sessionUndo, { session_id: input.args[0]!, ...(count === undefined ? {} : { count }) }),
   );
   if (input.json) printJson(done);
@@ -84,7 +79,7 @@ async function compress(input: Input): Promise<number> {
   const keep = wholeNumber(input, 'keep', 0, 100);
   const focus = textOption(input, 'focus');
   const params = { session_id: input.args[0]!, ...(keep === undefined ? {} : { keep }), ...(focus === undefined ? {} : { focus }) };
-  const done = await withProgress('compressing', () => ask(input, (link) => link.call(sessionCompress, params)));
+  const done = await withProgress('compressing', () => askAgent(input, (link) => link.call(sessionCompress, params)));
   if (input.json) printJson(done);
   else print(done.note);
   return done.status === 'compressed' ? exitCodes.ok : exitCodes.failed;
@@ -92,7 +87,7 @@ async function compress(input: Input): Promise<number> {
 
 /** Exit code 1 when nothing ran. */
 async function interrupt(input: Input): Promise<number> {
-  const done = await ask(input, (link) => link.call(sessionInterrupt, { session_id: input.args[0]! }));
+  const done = await askAgent(input, (link) => link.call(sessionInterrupt, { session_id: input.args[0]! }));
   if (input.json) printJson(done);
   else print(done.status === 'interrupted' ? 'interrupted' : 'nothing is being answered there');
   return done.status === 'interrupted' ? exitCodes.ok : exitCodes.failed;

@@ -96,11 +96,13 @@ export interface ImportOutcome {
   imported_ids: string[];
   skipped_ids: string[];
   errors: { line: number; message: string }[];
+  /** Taken, but not as they were: a title that was cut. */
+  warnings: { line: number; message: string }[];
 }
 
 /** Errors: USAGE for a file that holds no documents. */
 export async function importFile(link: Link, path: string): Promise<ImportOutcome> {
-  const outcome: ImportOutcome = { imported_ids: [], skipped_ids: [], errors: [] };
+  const outcome: ImportOutcome = { imported_ids: [], skipped_ids: [], errors: [], warnings: [] };
   const lines = readLines(path, outcome);
   let done = 0;
   await withProgress(
@@ -110,7 +112,9 @@ export async function importFile(link: Link, path: string): Promise<ImportOutcom
         const answer = await link.call(sessionImport, { sessions: batch.map(({ document }) => document) });
         outcome.imported_ids.push(...answer.imported_ids);
         outcome.skipped_ids.push(...answer.skipped_ids);
-        outcome.errors.push(...answer.errors.map(({ index, message }) => ({ line: batch[index]!.line, message })));
+        const atLine = ({ index, message }: { index: number; message: string }) => ({ line: batch[index]!.line, message });
+        outcome.errors.push(...answer.errors.map(atLine));
+        outcome.warnings.push(...(answer.warnings ?? []).map(atLine));
         done += batch.length;
       }
     },

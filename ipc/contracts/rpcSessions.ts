@@ -200,6 +200,8 @@ export const sessionImport = rpcMethod('session.import', {
     imported_ids: z.array(z.string()),
     skipped_ids: z.array(z.string()),
     errors: z.array(z.object({ index: z.number(), message: z.string() })),
+    /** Of those that were taken: what was changed, a title that was cut. Absent of an older agent. */
+    warnings: z.array(z.object({ index: z.number(), message: z.string() })).optional(),
   }),
   timeoutMs: 60_000,
 });

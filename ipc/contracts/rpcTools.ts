@@ -8,7 +8,8 @@ export const ToolsetRow = z.object({
   enabled: z.boolean(),
   /** Why it is not, and what would allow it. */
   refused: z.string().nullable(),
-  tools: z.array(z.object({ name: z.string(), description: z.string() })),
+  /** `unavailable`: what is to be done before it is offered anywhere; the description says it, too. */
+  tools: z.array(z.object({ name: z.string(), description: z.string(), unavailable: z.string().optional() })),
 });
 
 /** As a session (or a platform) would have them. */

@@ -175,9 +175,13 @@ export const DashboardPlace = z.object({
 });
 export type DashboardPlace = z.infer<typeof DashboardPlace>;
 
-/** Makes a service that `agent chat` started into the full one: every boot slot is wanted, the dashboard where it is asked for. */
+/** What `agent up` asks of a service that runs. */
+export const Joining = z.object({ demo: z.boolean().optional(), ...DashboardPlace.shape });
+export type Joining = z.infer<typeof Joining>;
+
+/** Makes a service that `agent chat` started into the full one: every boot slot is wanted, the dashboard where it is asked for, the rehearsal model on offer. */
 export const wantAll = method('supervisor.want_all', {
-  params: z.object({ demo: z.boolean().optional(), ...DashboardPlace.shape }),
+  params: Joining,
   result: z.object({ changed: z.boolean() }),
 });
 
@@ -211,9 +215,17 @@ export const attach = method('worker.attach', {
     /** A successor in a planned restart: loaded, serving nothing yet, waiting for `worker.activate`. */
     standby: z.boolean().optional(),
   }),
-  /** How often to send `worker.heartbeat`, how long to work on without any supervisor, and whether it may leave when nobody needs it. */
-  result: z.object({ heartbeat_ms: z.number().optional(), orphan_ms: z.number().optional(), on_demand: z.boolean().optional() }),
+  /** How often to send `worker.heartbeat`, how long to work on without any supervisor, whether it may leave when nobody needs it, and whether the rehearsal model is on offer. */
+  result: z.object({
+    heartbeat_ms: z.number().optional(),
+    orphan_ms: z.number().optional(),
+    on_demand: z.boolean().optional(),
+    demo: z.boolean().optional(),
+  }),
 });
+
+/** Said to workers that run when `agent up --demo` joins a service that a chat started: the rehearsal model is on offer from now on. */
+export const offerRehearsal = notice('worker.rehearsal', z.object({}));
 
 /** Said to a waiting successor once the one before it is gone: serve now. */
 export const activate = notice('worker.activate', z.object({}));

@@ -67,7 +67,7 @@ const Head = z.object({
   id: z.string().regex(/^[\w-]{1,80}$/, 'it is no id of a session'),
   source: z.string().max(80),
   platform: z.string().max(80).nullish(),
-  title: z.string().max(200).nullable(),
+  title: z.string().nullable(),
   model: z.string().max(200).nullish(),
   provider: z.string().max(200).nullish(),
   cwd: z.string().max(4_096).optional(),
@@ -83,7 +83,8 @@ const Head = z.object({
 const Document = ExportedSession.extend({ session: Head, messages: z.array(Message).max(limits.sessions.importRowsMax) });
 type Document = z.infer<typeof Document>;
 
-export type Imported = { outcome: 'imported' | 'skipped'; id: string };
+/** `warning`: what was changed on the way in. */
+export type Imported = { outcome: 'imported' | 'skipped'; id: string; warning?: string };
 
 /** Skipped when the same conversation stands under its id; a new id when another one does. Errors: BAD_REQUEST naming the field, DISK_FULL. */
 export function importOne(parts: Parts, document: unknown): Imported {
@@ -93,8 +94,18 @@ export function importOne(parts: Parts, document: unknown): Imported {
   const there = parts.store.session(session.id);
   if (there && sameConversation(parts, there, messages)) return { outcome: 'skipped', id: there.id };
   const id = there ? sortableId('ses') : session.id;
-  parts.store.transaction(() => insert(parts, id, parsed.data));
-  return { outcome: 'imported', id };
+  const { title, warning } = fittingTitle(session.title);
+  parts.store.transaction(() => insert(parts, id, { ...parsed.data, session: { ...session, title } }));
+  return { outcome: 'imported', id, ...(warning === undefined ? {} : { warning }) };
+}
+
+/** Nobody loses a conversation over its title: one that is too long is cut. */
+function fittingTitle(title: string | null): { title: string | null; warning?: string } {
+  const max = limits.sessions.titleMaxChars;
+  if (title === null || title.length <= max) return { title };
+  // Not through the middle of a character of two halves.
+  const cut = title.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '');
+  return { title: `${cut}…`, warning: `its title of ${title.length} characters was cut to ${max}` };
 }
 
 function badDocument(error: z.ZodError): AgentError {
@@ -111,11 +122,12 @@ function sameConversation({ transcripts }: Parts, there: SessionRecord, messages
   return isDeepStrictEqual(own.map(essence), messages.map(essence));
 }
 
+/** Counts as used also without a prompt: what was taken is listed, and not forgotten after a day. */
 function insert(parts: Parts, id: string, { session, messages }: Document): void {
   const { store } = parts;
   store.run(
-    `INSERT INTO sessions (id, source, platform, title, model, provider, cwd, parent_session_id, hidden, archived, compressions, system_prompt, tool_names, started_at, last_active)
-     VALUES (@id, @source, @platform, @title, @model, @provider, @cwd, @parent, @hidden, @archived, @compressions, @prompt, @tools, @startedAt, @lastActive)`,
+    `INSERT INTO sessions (id, source, platform, title, model, provider, cwd, parent_session_id, hidden, archived, compressions, system_prompt, tool_names, started_at, last_active, used)
+     VALUES (@id, @source, @platform, @title, @model, @provider, @cwd, @parent, @hidden, @archived, @compressions, @prompt, @tools, @startedAt, @lastActive, 1)`,
     {
       id,
       source: session.source,

@@ -146,8 +146,9 @@ export class ApprovalRules {
     };
   }
 
+  /** As they were added. */
   list(): RuleRow[] {
-    return this.#parts.store.all<RuleRow>('SELECT * FROM approval_rules ORDER BY created_at, id');
+    return this.#parts.store.all<RuleRow>('SELECT * FROM approval_rules ORDER BY created_at, rowid');
   }
 
   /** By id or by its text. False = there is none. Sessions that were allowed it ask again as well. */

@@ -193,7 +193,7 @@ export class Store {
   findSession(name: string): SessionRecord | undefined {
     if (name === 'latest') {
       return this.one<SessionRecord>(
-        'SELECT * FROM sessions WHERE used = 1 AND hidden = 0 AND archived = 0 ORDER BY last_active DESC, id DESC LIMIT 1',
+        'SELECT * FROM sessions WHERE used = 1 AND hidden = 0 AND archived = 0 ORDER BY last_active DESC, rowid DESC LIMIT 1',
       );
     }
     return this.session(name) ?? this.#byTitle(name) ?? this.#byBeginning(name);
@@ -205,7 +205,7 @@ export class Store {
          SELECT id FROM sessions WHERE title = @title
          UNION SELECT s.id FROM sessions s JOIN line ON s.parent_session_id = line.id
            WHERE s.hidden = 0 AND substr(s.title, 1, length(@title) + 2) = @title || ' #'
-       ) SELECT s.* FROM line JOIN sessions s USING (id) ORDER BY s.last_active DESC, s.id DESC LIMIT 1`,
+       ) SELECT s.* FROM line JOIN sessions s USING (id) ORDER BY s.last_active DESC, s.rowid DESC LIMIT 1`,
       { title },
     );
   }
@@ -231,7 +231,7 @@ export class Store {
     return ids[0] === undefined ? undefined : this.session(ids[0]);
   }
 
-  /** Sessions that got a prompt. The index gives the order and the total; counts are kept, not made. */
+  /** Sessions that got a prompt; of one millisecond the later made first. The index gives the order and the total; counts are kept, not made. */
   listSessions({ limit, offset = 0, order = 'recent', sources, excludeSources, includeHidden = false, archived = false }: ListOptions): {
     sessions: SessionSummary[];
     total: number;
@@ -244,7 +244,7 @@ export class Store {
       ...(excludeSources ? ['source NOT IN (SELECT value FROM json_each(@excluded))'] : []),
     ].join(' AND ');
     const named = { sources: sources ? JSON.stringify(sources) : null, excluded: excludeSources ? JSON.stringify(excludeSources) : null };
-    const by = order === 'created' ? 'started_at DESC, id DESC' : 'last_active DESC, id DESC';
+    const by = order === 'created' ? 'started_at DESC, rowid DESC' : 'last_active DESC, rowid DESC';
     const sessions = this.all<SessionSummary>(
       `${SUMMARY} WHERE id IN (SELECT id FROM sessions WHERE ${where} ORDER BY ${by} LIMIT @limit OFFSET @offset) ORDER BY ${by}`,
       { limit, offset, ...named },

@@ -32,6 +32,7 @@ import { writeFileTool } from '../../agent/tools/writeFile.ts';
 import type { Danger, MemoryStore, Owner, ProcessGroups, SessionSearch } from '../../agent/ports.ts';
 import { errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { isSecretFileName } from '../../base/secretNames.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
 import type { ServerState } from '../../ipc/contracts/mcp.ts';
@@ -263,7 +264,7 @@ export function secretFiles(home: Home): (realPath: string) => boolean {
     roots.some(
       (root) =>
         inside(root, path) &&
-        (['.env', 'auth.json'].includes(basename(path)) ||
+        (isSecretFileName(basename(path)) ||
           path.split(sep).includes('mcp-tokens') ||
           (inside(join(root, 'run'), path) && SECRET_OF_RUN.test(basename(path))) ||
           inside(join(root, 'backups'), path)),

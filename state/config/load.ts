@@ -46,7 +46,18 @@ export function loadConfig(home: Home, profile: ProfilePaths = home): LoadedConf
   }
 }
 
-/** Errors: CONFIG_INVALID with `facts.problem`. */
+/** All that is wrong with it, in the order of the file; empty = valid. */
+export function configProblems(text: string, path: string): ConfigProblem[] {
+  try {
+    parseConfigText(text, path);
+    return [];
+  } catch (thrown) {
+    const problems = (thrown as AgentError).facts?.problems as ConfigProblem[] | undefined;
+    return problems ?? [problemOf(thrown, path)];
+  }
+}
+
+/** Errors: CONFIG_INVALID with `facts.problem`, the first, and `facts.problems`. */
 export function parseConfigText(text: string, path: string): LoadedConfig {
   const counter = new LineCounter();
   const document = parseYaml(text, path, counter);
@@ -54,15 +65,21 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
   migrate(value);
   const parsed = Config.safeParse(value);
   if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
-  const issue = deepest(parsed.error.issues[0]! as unknown as Issue);
+  const issues = parsed.error.issues.slice(0, limits.state.configProblemsMax).flatMap((issue) => deepest(issue as unknown as Issue));
+  throw invalid(
+    ...issues.map((issue) => problemIn(document, issue, { path, counter })).toSorted((a, b) => a.line - b.line || a.column - b.column),
+  );
+}
+
+function problemIn(document: Document.Parsed, issue: Issue, { path, counter }: { path: string; counter: LineCounter }): ConfigProblem {
   const key = issue.path.map(String).join('.');
-  throw invalid({
+  return {
     path,
     ...positionOf(document, issue.path, counter),
     key,
     message: `${key || 'the file'}: ${issue.message}`,
     fix: fixOf(key, issue),
-  });
+  };
 }
 
 /** The whole file as plain values, unchecked. Errors: CONFIG_INVALID, HOME_UNUSABLE. */
@@ -89,17 +106,12 @@ export function plainOf(document: Document.Parsed, path: string): Record<string,
 /** The document with comments and layout, for edits. Errors: CONFIG_INVALID. */
 export function parseYaml(text: string, path: string, counter = new LineCounter()): Document.Parsed {
   const document = parseAny(text, path, counter);
-  const error = document.errors[0];
-  if (error) {
-    const { line, col } = counter.linePos(error.pos[0]);
-    throw invalid({
-      path,
-      line,
-      column: col,
-      key: '',
-      message: error.message,
-      fix: 'correct the YAML at this place; `agent config check` reads it again',
+  if (document.errors.length > 0) {
+    const errors = document.errors.slice(0, limits.state.configProblemsMax).map(({ pos, message }) => {
+      const { line, col } = counter.linePos(pos[0]);
+      return { path, line, column: col, key: '', message, fix: 'correct the YAML at this place; `agent config check` reads it again' };
     });
+    throw invalid(...errors);
   }
   const { contents } = document;
   if (contents !== null && !isMap(contents) && !(isScalar(contents) && contents.value === null)) {
@@ -181,12 +193,14 @@ function problemOf(thrown: unknown, path: string): ConfigProblem {
   return problem ?? { path, line: 1, column: 1, key: '', message: (thrown as Error).message, fix: (thrown as AgentError).fix ?? '' };
 }
 
-function invalid(problem: ConfigProblem): AgentError {
-  return new AgentError('CONFIG_INVALID', `${problem.path}:${problem.line}:${problem.column}: ${problem.message}`, {
-    fix: problem.fix,
-    facts: { problem },
-  });
+/** The first is said, all are known. */
+function invalid(...problems: ConfigProblem[]): AgentError {
+  const problem = problems[0]!;
+  return new AgentError('CONFIG_INVALID', placed(problem), { fix: problem.fix, facts: { problem, problems } });
 }
+
+/** With its place, as compilers write it. */
+export const placed = ({ path, line, column, message }: ConfigProblem): string => `${path}:${line}:${column}: ${message}`;
 
 interface Issue {
   code: string;
@@ -194,29 +208,47 @@ interface Issue {
   message: string;
   expected?: string;
   values?: unknown[];
+  /** Of what a bound is: number, string, array. */
+  origin?: string;
+  format?: string;
+  minimum?: number;
+  maximum?: number;
+  keys?: string[];
   errors?: Issue[][];
   issues?: Issue[];
 }
 
 /** Unions bury the useful issue one level down: it is in the branch that got furthest. */
-function deepest(issue: Issue): Issue {
+function deepest(issue: Issue): Issue[] {
   // A name that a map does not take: what is wrong with it stands inside.
-  if (issue.code === 'invalid_key' && issue.issues?.[0]) return { ...issue, message: issue.issues[0].message };
-  const branches = issue.errors?.flatMap((branch) => branch.slice(0, 1)) ?? [];
-  if (branches.length === 0) return issue;
-  const depth = Math.max(...branches.map(({ path }) => path.length));
-  const furthest = branches.filter(({ path }) => path.length === depth);
-  const inner = deepest({ ...furthest[0]!, path: [...issue.path, ...furthest[0]!.path] });
-  const types = furthest.flatMap(({ expected }) => expected ?? []);
+  if (issue.code === 'invalid_key' && issue.issues?.[0]) return [{ ...issue, message: issue.issues[0].message }];
+  const branches = issue.errors?.filter((branch) => branch.length > 0) ?? [];
+  if (branches.length === 0) return [issue];
+  const depth = Math.max(...branches.map((branch) => branch[0]!.path.length));
+  const furthest = branches.filter((branch) => branch[0]!.path.length === depth);
+  const inner = furthest[0]!.flatMap((one) => deepest({ ...one, path: [...issue.path, ...one.path] }));
+  const types = furthest.flatMap((branch) => branch[0]!.expected ?? []);
   if (types.length < 2) return inner;
   const expected = types.map(articled).join(' or ');
-  return { ...inner, expected, message: `Invalid input: expected ${expected}` };
+  return [{ ...inner[0]!, expected, message: `Invalid input: expected ${expected}` }];
 }
 
 function fixOf(key: string, issue: Issue): string {
   if (issue.values) return `write one of ${issue.values.map(String).join(', ')} for ${key}`;
   if (issue.expected) return `${key} takes ${articled(issue.expected)}`;
-  return `correct ${key}: ${issue.message}`;
+  if (issue.keys) return `remove ${issue.keys.join(', ')}, or correct the name`;
+  if (issue.format === 'url') return `${key} takes an address such as https://example.org/v1`;
+  const bound = boundOf(issue);
+  return bound ? `${key} takes ${bound}` : `\`agent config explain\` says what ${key} takes`;
+}
+
+/** `a number of at most 65535`, `at least 1 sign`. */
+function boundOf({ code, origin, minimum, maximum }: Issue): string | undefined {
+  const [words, size] = code === 'too_small' ? ['at least', minimum] : code === 'too_big' ? ['at most', maximum] : [undefined, undefined];
+  if (words === undefined || size === undefined) return undefined;
+  const unit = origin === 'string' ? 'sign' : origin === 'array' ? 'entry' : undefined;
+  if (unit === undefined) return `a number of ${words} ${size}`;
+  return `${words} ${size} ${size === 1 ? unit : unit === 'entry' ? 'entries' : 'signs'}`;
 }
 
 const articled = (type: string): string =>

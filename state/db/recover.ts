@@ -77,6 +77,23 @@ export function copyReadable({ from, to, finish = [], maxMs = Infinity, progress
   }
 }
 
+/** Every page can be read and every index fits. False also for a file without tables, and one that cannot be opened. */
+export function isWhole(path: string): boolean {
+  try {
+    const db = new Database(path, { readonly: true, fileMustExist: true });
+    try {
+      return (
+        db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table'").get() !== undefined &&
+        db.pragma('integrity_check(1)', { simple: true }) === 'ok'
+      );
+    } finally {
+      db.close();
+    }
+  } catch {
+    return false;
+  }
+}
+
 /** A file that was cut short: what is missing counts as pages that cannot be read. */
 function pad(path: string): void {
   const file = openSync(path, 'r');

@@ -7,6 +7,7 @@ import { lstat, opendir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { AgentError, errnoOf, type ErrorCode } from '../../base/errors.ts';
+import { isSecretFileName } from '../../base/secretNames.ts';
 import { visibleText } from '../../base/visibleText.ts';
 import type { Home } from '../home.ts';
 
@@ -79,7 +80,7 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
 
 /** Names inside AGENT_HOME and its profiles. */
 const SECRET = /^(?:\.env(?:\..*)?|auth\.json.*|run|mcp-tokens|backups|.*\.db(?:[-.].*)?)$/i;
-const isSecretName = (name: string): boolean => SECRET.test(name);
+const isSecretName = (name: string): boolean => SECRET.test(name) || isSecretFileName(name);
 
 /** Looks until the first; links are not followed, what is no folder holds none. */
 async function holdsSecret(path: string): Promise<boolean> {

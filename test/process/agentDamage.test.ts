@@ -1,5 +1,5 @@
 /** A damaged state.db or search.db under a real agent worker: it starts, it says so, and conversations go on. */
-import { closeSync, openSync, readdirSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { report } from '../../ipc/contracts/peer.ts';
@@ -135,19 +135,29 @@ t.test('a search.db that is damaged, missing or of another version is built anew
   }
 });
 
-t.test('agent sessions recover counts, swaps and keeps; a store in use is refused with the command that stops it', async (t) => {
-  using home = await usedHome();
-  {
-    await using _worker = await startWorker(home, 'agent', { demo: true });
-    t.match(await cli(['sessions', 'recover'], { home }), { code: 1, stderr: /in use: .*agent stop agent/ });
-  }
-  overwrite(home.stateDb, 0, PAGE);
-  const dry = JSON.parse((await cli(['sessions', 'recover', '--dry-run', '--json'], { home })).stdout) as Record<string, unknown>;
-  t.match(dry, { dry_run: true, complete: true, kept: null, tables: [] });
-  t.same(storeFiles(home), []);
-  const done = await cli(['sessions', 'recover'], { home });
-  t.match(done, { code: 0, stdout: /messages +6 +6[\s\S]*Every row was recovered/, stderr: /kept as .*state\.db\.corrupt-/ });
-  t.equal(storeFiles(home).length, 1);
-  t.match(await cli(['sessions', 'show', 'latest'], { home }), { code: 0, stdout: /lighthouse/, stderr: /read from the file/ });
-  t.match(await cli(['sessions', 'recover', '--from', `${home.root}/nothing`], { home }), { code: 1, stderr: /there is no/ });
-});
+t.test(
+  'agent sessions recover leaves what is whole; it counts, swaps and keeps what is not; a store in use is refused with the command that stops it',
+  async (t) => {
+    using home = await usedHome();
+    {
+      await using _worker = await startWorker(home, 'agent', { demo: true });
+      t.match(await cli(['sessions', 'recover'], { home }), { code: 1, stderr: /in use: .*agent stop agent/ });
+    }
+    const before = readFileSync(home.stateDb);
+    t.match(await cli(['sessions', 'recover'], { home }), { code: 0, stdout: /is not damaged; nothing was changed/, stderr: '' });
+    t.match(JSON.parse((await cli(['sessions', 'recover', '--json'], { home })).stdout), { healthy: true, kept: null, tables: [] });
+    t.same(storeFiles(home), []);
+    t.same(readFileSync(home.stateDb), before);
+    t.match(await cli(['sessions', 'recover', '--force'], { home }), { code: 0, stderr: /kept as .*[\s\S]*nothing was damaged/ });
+    rmSync(`${home.root}/${storeFiles(home)[0]}`);
+    overwrite(home.stateDb, 0, PAGE);
+    const dry = JSON.parse((await cli(['sessions', 'recover', '--dry-run', '--json'], { home })).stdout) as Record<string, unknown>;
+    t.match(dry, { dry_run: true, complete: true, kept: null, tables: [] });
+    t.same(storeFiles(home), []);
+    const done = await cli(['sessions', 'recover'], { home });
+    t.match(done, { code: 0, stdout: /messages +6 +6[\s\S]*Every row was recovered/, stderr: /kept as .*state\.db\.corrupt-/ });
+    t.equal(storeFiles(home).length, 1);
+    t.match(await cli(['sessions', 'show', 'latest'], { home }), { code: 0, stdout: /lighthouse/, stderr: /read from the file/ });
+    t.match(await cli(['sessions', 'recover', '--from', `${home.root}/nothing`], { home }), { code: 1, stderr: /there is no/ });
+  },
+);

@@ -167,6 +167,35 @@ t.test('an export comes back the same: skipped where it is, a new id where anoth
   t.match(outcome, { imported_ids: [], errors: [{ index: 0, message: /format/ }, { index: 1, message: /session\.id/ }, { index: 2 }] });
 });
 
+t.test(
+  'an import takes a conversation whose title is too long, with a word about the cut, and one without a prompt; both are listed',
+  async (t) => {
+    using client = await connect(worker);
+    const document = (id: string, title: string, messages: unknown[]) => ({
+      format: 'agent.session.v1',
+      session: { id, source: 'cli', title, started_at: '2026-01-02T03:04:05.000Z' },
+      messages,
+    });
+    const id = await client.create({ source: 'cli' });
+    await client.turn(id, 'say: 1 word');
+    const { messages } = await client.link.call(sessionExport, { session_id: id });
+    const outcome = await client.link.call(sessionImport, {
+      sessions: [document('ses_longtitle', '𝕏'.repeat(300), messages), document('ses_notaword', 'Empty', [])],
+    });
+    t.same(outcome, {
+      imported_ids: ['ses_longtitle', 'ses_notaword'],
+      skipped_ids: [],
+      errors: [],
+      warnings: [{ index: 0, message: 'its title of 600 characters was cut to 200' }],
+    });
+    const { sessions } = await client.link.call(sessionList, { limit: 100, order: 'created' });
+    t.same(
+      sessions.filter(({ id: one }) => outcome.imported_ids.includes(one)).map(({ title }) => title),
+      ['Empty', `${'𝕏'.repeat(99)}…`],
+    );
+  },
+);
+
 t.test('a path of an imported attachment that is not ours is left out', async (t) => {
   using client = await connect(worker);
   const id = await client.create();

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sessionDelete, sessionInterrupt, sessionResume } from '../../ipc/contracts/rpc.ts';
+import { commandDispatch } from '../../ipc/contracts/rpcCommands.ts';
 import { sessionPlan } from '../../ipc/contracts/rpcSessions.ts';
 import { processList, processStop, toolsList } from '../../ipc/contracts/rpcTools.ts';
 import { markedProcesses } from '../../state/marks.ts';
@@ -272,8 +273,13 @@ t.test('tools.list says what a place has, what not, and how to get it', async (t
   );
   t.match(
     cli.toolsets.find(({ name }) => name === 'web')!.tools.find(({ name }) => name === 'web_search'),
-    { description: /not offered: .*web\.search/ },
+    { description: /not offered: .*web\.search/, unavailable: /^no search service.*web\.search/ },
   );
+  const session_id = await client.create({ source: 'cli' });
+  const answer = await client.link.call(commandDispatch, { session_id, line: '/tools', surface: 'cli' });
+  const output = 'text' in answer ? answer.text : '';
+  t.notMatch(output, /^✓ web .*web_search/m);
+  t.match(output, /^web_search is not available: no search service is configured\. For SearXNG: agent config set web\.search/m);
   const irc = await client.link.call(toolsList, { platform: 'irc' });
   t.same(
     irc.toolsets.filter(({ enabled }) => !enabled).map(({ name }) => name),

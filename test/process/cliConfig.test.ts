@@ -72,6 +72,36 @@ t.test('broken YAML is named with file, line and column, by every command that r
   }
 });
 
+t.test('check names every error with its place and what the value takes, as JSON too', async (t) => {
+  using home = testHome({
+    'config.yaml':
+      'timezone: 5\ndashboard:\n  port: 99999999\nproviders:\n  box: { kind: nothing, base_url: nowhere }\nservices: { x: { command: 7, args: 8 } }\n',
+  });
+  const text = await cli(['config', 'check'], { home });
+  t.same({ code: text.code, stdout: text.stdout }, { code: 78, stdout: '' });
+  t.match(text.stderr.trim().split('\n'), [
+    /^agent: .*config\.yaml:1:11: timezone: .* — timezone takes: text\. Of cron expressions/,
+    /^agent: .*config\.yaml:3:9: dashboard\.port: .* — dashboard\.port takes: number from \d+ to 65535, default \d+\. Its TCP port/,
+    /^agent: .*config\.yaml:5:16: providers\.box\.kind: .* — write one of /,
+    /^agent: .*config\.yaml:5:35: providers\.box\.base_url: .* — providers\.box\.base_url takes an address such as https:/,
+    /^agent: .*config\.yaml:6:27: services\.x\.command: /,
+    /^agent: .*config\.yaml:6:36: services\.x\.args: /,
+  ]);
+  const json = await cli(['config', 'check', '--json'], { home });
+  t.match(errorOf(json), { code: 'CONFIG_INVALID', message: /:1:11: timezone/ });
+  const { valid, problems } = JSON.parse(json.stdout) as { valid: boolean; problems: { line: number; key: string }[] };
+  t.same(
+    [json.code, valid, problems.map(({ line, key }) => `${line} ${key}`)],
+    [
+      78,
+      false,
+      ['1 timezone', '3 dashboard.port', '5 providers.box.kind', '5 providers.box.base_url', '6 services.x.command', '6 services.x.args'],
+    ],
+  );
+  home.write('config.yaml', 'a: [1\nb: "x\n');
+  t.match((await cli(['config', 'check'], { home })).stderr.trim().split('\n').length, 2, 'errors of YAML, too');
+});
+
 t.test('check says what is fine, what is unknown, and that an absent file is fine too', async (t) => {
   using home = testHome();
   t.match(await cli(['config', 'check'], { home }), { code: 0, stdout: /does not exist; defaults serve/ });

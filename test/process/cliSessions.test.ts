@@ -62,6 +62,32 @@ t.test('conversations are listed, shown, found, renamed, archived, exported, imp
     stdout: /2 refused/,
     stderr: /line 3: it is no JSON[\s\S]*line 4: format/,
   });
+  const [exported] = readFileSync(file, 'utf8')
+    .split('\n')
+    .map((line) => JSON.parse(line || 'null') as { session: object });
+  const long = Array.from({ length: 300 }, (_, n) => {
+    const session = {
+      ...exported!.session,
+      id: `ses_long${n}`,
+      title: `${n} `.repeat(200),
+      started_at: '2025-01-01T00:00:00.000Z',
+      last_active: '2025-01-01T00:00:00.000Z',
+    };
+    return JSON.stringify({ ...exported, session });
+  });
+  writeFileSync(join(home.root, 'long.jsonl'), long.join('\n'));
+  t.match(await agent('sessions', 'import', join(home.root, 'long.jsonl')), {
+    code: 0,
+    stdout: '300 imported, 0 there already, 0 refused\n',
+    stderr: /line 1: its title of 400 characters was cut to 200\n[\s\S]*and 295 more were changed/,
+  });
+  const listed = JSON.parse((await agent('sessions', 'list', '-n', '500', '--json')).stdout) as { sessions: { id: string }[] };
+  t.same(
+    listed.sessions.slice(2).map(({ id }) => id),
+    long.map((_, n) => `ses_long${299 - n}`),
+    'of one instant the one made later stands first',
+  );
+  t.match(await agent('sessions', 'prune', '--older-than', '100', '--yes'), { stdout: /^300 removed/ });
   t.match(await agent('sessions', 'prune', '--older-than', '0'), { code: 0, stdout: /2 would be removed/ });
   const db = new Database(home.stateDb);
   const insert = db.prepare("INSERT INTO messages (session_id, position, role, content) VALUES (?, ?, 'user', ?)");

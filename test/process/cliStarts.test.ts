@@ -67,6 +67,27 @@ t.test(
       full.workers.filter(({ desired, state }) => desired === 'up' && state !== 'ready'),
       [],
     );
+    t.match(await service.agent('up', '--demo'), {
+      code: 0,
+      stderr: /started without the rehearsal model — `agent model set demo:rehearsal`/,
+    });
+  },
+);
+
+t.test(
+  'up --demo offers the rehearsal model to the agent that a chat had started, which goes on as it is',
+  { timeout: 60_000 },
+  async (t) => {
+    await using service = cliService();
+    t.match(errorOf(await service.agent('chat', '-q', 'hello', '--json')), { code: 'NO_PROVIDER' });
+    const alone = await service.status();
+    t.match(await service.agent('up', '--demo', '--port', '0'), { code: 0, stderr: '' });
+    const full = await service.status();
+    t.equal(full.supervisor.demo, true);
+    t.equal(pidOf(full, 'agent'), pidOf(alone, 'agent'));
+    t.match(await service.agent('chat', '-q', 'say: 1 word'), { code: 0 });
+    t.match(await service.agent('restart', 'agent'), { code: 0 });
+    t.match(await service.agent('chat', '-q', 'say: 1 word'), { code: 0 }, 'a later incarnation has it, too');
   },
 );
 

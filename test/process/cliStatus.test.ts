@@ -126,6 +126,7 @@ t.test('without any snapshot it says that none has run, of one that cannot be re
   t.same(JSON.parse((await cli(['status', '--json'], { home })).stdout), {
     supervisor: null,
     paused: null,
+    paused_profiles: [],
     problems: [],
     workers: [],
     at: null,
@@ -176,4 +177,42 @@ t.test('commands that need the service exit 3 and say how to start it', async (t
     );
   }
   t.match(await cli(['down'], { home }), { code: 0, stdout: /Nothing runs on/ });
+});
+
+t.test(
+  'a pause of one profile alone is shown, in the table, as JSON, in the list of profiles, and with no service ever started',
+  async (t) => {
+    using home = testHome({ 'profiles/work/SOUL.md': 'mail\n', 'profiles/idle/SOUL.md': 'rest\n' });
+    const { estop } = home.profile('work');
+    engagePause(estop, { reason: 'on holiday', scope: ['cron'] });
+    t.match(
+      (await cli(['status'], { home })).stdout,
+      /^Paused: cron of work has been held for .* \(on holiday\) — agent -p work resume lifts it$/m,
+    );
+    snapshot(home, [worker('agent')]);
+    t.match((await cli(['status'], { home })).stdout, /^Paused: cron of work has been held/m);
+    t.match(JSON.parse((await cli(['status', '--json'], { home })).stdout), {
+      paused: null,
+      paused_profiles: [{ profile: 'work', path: estop, reason: 'on holiday', scope: ['cron'] }],
+    });
+    const list = await cli(['profile', 'list'], { home });
+    t.match(list.stdout, /^ +idle +- +0 +- +-$/m);
+    t.match(list.stdout, /^ +work +- +0 +- +cron$/m);
+    engagePause(home.estop, {});
+    t.match((await cli(['profile', 'list'], { home })).stdout, /^ +idle +- +0 +- +with default$/m);
+    t.match(JSON.parse((await cli(['profile', 'list', '--json'], { home })).stdout), {
+      profiles: [
+        { name: 'default', paused: { path: home.estop } },
+        { name: 'idle', paused: null },
+        { name: 'work', paused: { path: estop } },
+      ],
+    });
+  },
+);
+
+t.test('a pause is told although no service has run yet', async (t) => {
+  using home = testHome();
+  engagePause(home.estop, { reason: 'moving house' });
+  t.match(await cli(['status'], { home }), { code: 3, stdout: /^Paused: automation .*moving house/ });
+  t.match(JSON.parse((await cli(['status', '--json'], { home })).stdout), { supervisor: null, paused: { path: home.estop, held: 0 } });
 });

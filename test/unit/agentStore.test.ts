@@ -73,6 +73,30 @@ function runningTurn(parts: SessionParts): { sessionId: string; turnId: number }
   return { sessionId: id, turnId: parts.transcripts.startTurn(parts.transcripts.queued(id)[0]!) };
 }
 
+t.test('what was made in one millisecond is listed in the order it was made: rules as they were added, conversations newest first', (t) => {
+  using home = testHome();
+  using parts = agentIn(home);
+  const added = Array.from({ length: 12 }, (_, n) => `rm -r ${n}`);
+  const made = added.map((rule) => {
+    parts.rules.forSession('s').add('terminal', rule, 'always');
+    return runningTurn(parts).sessionId;
+  });
+  parts.store.run('UPDATE approval_rules SET created_at = 1');
+  parts.store.run('UPDATE sessions SET started_at = 1, last_active = 1');
+  t.same(
+    parts.rules.list().map(({ rule }) => rule),
+    added,
+  );
+  for (const order of ['recent', 'created'] as const)
+    t.same(
+      parts.store.listSessions({ limit: 20, order }).sessions.map(({ id }) => id),
+      made.toReversed(),
+      order,
+    );
+  t.equal(parts.store.findSession('latest')?.id, made.at(-1));
+  t.end();
+});
+
 t.test('text of one turn of the event loop is one event, in order with the others', async (t) => {
   using home = testHome();
   using parts = agentIn(home);

@@ -113,6 +113,9 @@ const passes = [
   'grep -r "DROP TABLE" src',
   'alias ll="ls -l"',
   'test -e ~/.agent/.env',
+  'cat ~/.agent/skills/x/.env.example',
+  'cat ~/.agent/skills/x/.envrc',
+  'cat .env.bak',
   'touch file{1..3}.txt',
   'echo a > /dev/null',
   'agent status',
@@ -436,6 +439,14 @@ const never = [
   'cat ~/.agent/mcp-tokens/x.json',
   'python3 x.py --file=/home/ada/.agent/.env',
   'head -c 10 ~/.agent/run/../.env',
+  'cat ~/.agent/.env~',
+  'cat ~/.agent/.env.bak',
+  'strings ~/.agent/profiles/work/.env.swp',
+  "cd ~/.agent && cat '#.env#'",
+  'cat ~/.agent/*~',
+  'cp ~/.agent/auth.json.orig /tmp/x',
+  'cat < ~/.agent/.env.save.1',
+  `python3 -c "print(open('/home/ada/.agent/#.env#').read())"`,
 ];
 
 for (const [want, commands] of [

@@ -24,6 +24,7 @@ interface Ground extends Disposable {
 function ground({ around = false } = {}): Ground {
   const home = testHome({
     '.env': 'KEY=secret\n',
+    '.env~': 'KEY=older\n',
     'auth.json': '{}',
     'profiles/work/SOUL.md': 'You work.',
     'profiles/work/.env': 'KEY=x\n',
@@ -90,7 +91,15 @@ t.test('secrets of the home are neither seen, replaced nor moved to where they w
   here.home.write('skills/own/.env', 'KEY=x\n');
   here.home.write('skills/plain/SKILL.md', 'x');
   symlinkSync(here.home.env, here.at('innocent.txt'));
-  for (const path of ['home/.env', 'home/auth.json', 'home/run/token', 'home/profiles/work/.env', 'innocent.txt', 'home/skills/own/.env']) {
+  for (const path of [
+    'home/.env',
+    'home/.env~',
+    'home/auth.json',
+    'home/run/token',
+    'home/profiles/work/.env',
+    'innocent.txt',
+    'home/skills/own/.env',
+  ]) {
     t.equal(await codeOf(() => openFile(places, path)), 'PATH_REFUSED', path);
   }
   t.equal(await codeOf(() => put(places, 'home', '.env', true)), 'PATH_REFUSED');

@@ -35,6 +35,7 @@ const seen = (workers: WorkerRow[], more: Partial<Snapshot['status']> = {}): Sna
   },
   live: true,
   ageMs: 1_000,
+  pausedProfiles: [],
 });
 
 const plain: Paint = (_style, text) => text;

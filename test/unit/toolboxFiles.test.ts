@@ -21,6 +21,13 @@ t.test('secrets and stores of a home that is reached through a link are known by
     'run/dashboard-token',
     'run/dashboard-signin.json',
     'backups/x',
+    // Copies that editors and people leave beside them.
+    '.env~',
+    '.env.bak',
+    'profiles/work/.env.swp',
+    '..env.un~',
+    '#.env#',
+    'auth.json.orig',
   ]) {
     mkdirSync(join(real, name, '..'), { recursive: true });
     writeFileSync(join(real, name), '');
@@ -28,6 +35,6 @@ t.test('secrets and stores of a home that is reached through a link are known by
     t.ok(secretFiles(home)(join(home.root, name)), `${name} by its name`);
   }
   for (const name of ['state.db', 'run/agent.sock', 'logs/agent.log', 'ESTOP']) t.ok(ownStores(home)(join(real, name)), name);
-  for (const name of ['config.yaml', 'skills/x/SKILL.md'])
+  for (const name of ['config.yaml', 'skills/x/SKILL.md', 'skills/x/.env.example', 'skills/x/.envrc'])
     t.notOk(secretFiles(home)(join(real, name)) || ownStores(home)(join(real, name)), name);
 });

@@ -120,6 +120,8 @@ export const importSessions = httpRoute('POST /api/sessions/import', {
     /** Conversations that lost their parent: always none here, a parent is only named. */
     detached: z.number(),
     errors: z.array(z.object({ index: z.number(), message: z.string() })),
+    /** Of those that were taken: what was changed, a title that was cut. */
+    warnings: z.array(z.object({ index: z.number(), message: z.string() })).optional(),
   }),
   bodyMaxBytes: limits.dashboard.importMaxBytes,
 });

@@ -13,6 +13,9 @@ import type { Store } from '../store.ts';
 
 const SEARCH_DEFAULT = 20;
 
+/** What is said about one of the documents of an import. */
+type Place = { index: number; message: string };
+
 export function manySessionMethods(parts: SessionParts): Handler[] {
   const { context, store, transcripts, events, turns, search, toolbox } = parts;
   const exchange = { store, transcripts, dir: context.paths.dir };
@@ -37,11 +40,13 @@ export function manySessionMethods(parts: SessionParts): Handler[] {
     handle(sessionExport, ({ session_id }) => exported(exchange, requireSession(store, session_id))),
     handle(sessionImport, async ({ sessions }) => {
       turns.refuseWhenDraining();
-      const outcome = { imported_ids: [] as string[], skipped_ids: [] as string[], errors: [] as { index: number; message: string }[] };
+      const outcome = { imported_ids: [] as string[], skipped_ids: [] as string[], errors: [] as Place[] };
+      const warnings: Place[] = [];
       for (const [index, document] of sessions.entries()) {
         try {
-          const { outcome: done, id } = importOne(exchange, document);
+          const { outcome: done, id, warning } = importOne(exchange, document);
           (done === 'imported' ? outcome.imported_ids : outcome.skipped_ids).push(id);
+          if (warning !== undefined) warnings.push({ index, message: warning });
         } catch (thrown) {
           outcome.errors.push({ index, message: messageOf(thrown) });
         }
@@ -51,7 +56,7 @@ export function manySessionMethods(parts: SessionParts): Handler[] {
         events.broadcast('sessions.changed');
         search.poke();
       }
-      return outcome;
+      return { ...outcome, ...(warnings.length > 0 ? { warnings } : {}) };
     }),
   ];
 }

@@ -72,12 +72,12 @@ function placeOf(
 }
 
 /** Toolset → tool → what is to be done for it to be offered. */
-function missingOf({ context }: SessionParts): Map<string, { name: string; description: string }[]> {
-  const missing = new Map<string, { name: string; description: string }[]>();
+function missingOf({ context }: SessionParts): Map<string, Row['tools']> {
+  const missing = new Map<string, Row['tools']>();
   if (!context.config().config.web?.search?.kind) {
-    const description =
-      'not offered: no search service is configured. For SearXNG: agent config set web.search \'{kind: searxng, base_url: "http://127.0.0.1:8888"}\'; for Brave: kind brave and key_env with the name of its key in .env';
-    missing.set('web', [{ name: 'web_search', description }]);
+    const unavailable =
+      'no search service is configured. For SearXNG: agent config set web.search \'{kind: searxng, base_url: "http://127.0.0.1:8888"}\'; for Brave: kind brave and key_env with the name of its key in .env';
+    missing.set('web', [{ name: 'web_search', description: `not offered: ${unavailable}`, unavailable }]);
   }
   return missing;
 }
