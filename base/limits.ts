@@ -337,16 +337,12 @@ export const limits = {
     fireTokenSkewSeconds: 30,
     /** A JWT of a scheduler is some 700 characters; beyond this nothing is decoded. */
     fireTokenMaxChars: 8_192,
-    /** Keys of the issuer are asked for again after this, so that a withdrawn one is out soon… */
+    /** Keys of the issuer are asked for again after this, so that a withdrawn one is out soon. */
     fireKeysFreshMs: 10 * 60_000,
-    /** …and are good for this long while the issuer is away: an outage there shall not stop the schedule here. */
-    fireKeysMaxMs: 60 * 60_000,
     /** Anybody can name a key that does not exist: that asks the issuer at most this often. */
     fireKeysPauseMs: 30_000,
     /** After a question that failed. */
     fireKeysRetryMs: 5_000,
-    /** Keys in one set: issuers have two or three. */
-    fireKeysCountMax: 100,
     /** Interface spec, Limits: hint in the 503 of a paused fire. */
     pausedRetrySeconds: 60,
     /** Shortest and longest time in a schedule: a second costs one claim, ten years is a typing error. */

@@ -10,8 +10,7 @@ import { claimJob } from '../../../ipc/contracts/cron.ts';
 import { FireBody, fireCron } from '../../../ipc/contracts/http/cron.ts';
 import { isPaused } from '../../../state/pause.ts';
 import type { Dashboard } from '../http.ts';
-import { verifyFireToken, type FireTokenSettings } from '../auth/fireToken.ts';
-import { createSigningKeys, type SigningKeys } from '../auth/signingKeys.ts';
+import { createFireTokenCheck, type FireTokenSettings } from '../auth/fireToken.ts';
 import { parseRequest } from '../problem.ts';
 
 /** Returns when the request is proved to come from the configured scheduler; anything thrown is a refusal. */
@@ -84,14 +83,13 @@ export function hmacVerifier(secret: () => string | undefined, nowMs: () => numb
  * too (contract §10, row auth.8: a verifier that crashes yields 401): a stranger learns nothing about the issuer.
  */
 export function tokenVerifier(settings: () => FireTokenSettings | undefined): (request: Fire) => Promise<void> {
-  let known: { address: string; keys: SigningKeys } | undefined;
+  const check = createFireTokenCheck();
   return async ({ headers }) => {
     const token = /^Bearer +(\S+)$/i.exec(String(headers.authorization ?? ''))?.[1];
     if (token === undefined) throw new Error('no token was sent');
     const current = settings();
     if (!current) throw new Error('cron.fire_jwt is not configured');
-    if (known?.address !== current.jwks_url) known = { address: current.jwks_url, keys: createSigningKeys(current.jwks_url) };
-    await verifyFireToken(token, { settings: current, keys: known.keys });
+    await check(token, current);
   };
 }
 
