@@ -132,6 +132,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     }),
     async drain(signal) {
       const [drained] = await Promise.all([turns.drain(signal), side.leave()]);
+      events.settleAll();
       return drained;
     },
     started() {

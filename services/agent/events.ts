@@ -104,6 +104,11 @@ export class EventLog {
     return stream.seq;
   }
 
+  /** The same for all sessions, at once: the worker leaves, and what waits for the next flush would go with it. */
+  settleAll(): void {
+    this.#flush();
+  }
+
   /** Rows and events that are true together or not at all. */
   atomically<T>(sessionId: string, work: () => T): T {
     const stream = this.#stream(sessionId);

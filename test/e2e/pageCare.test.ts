@@ -76,7 +76,7 @@ t.test('an installation that a restart of the dashboard cut off says so instead 
     registry.closeAllConnections();
     registry.close();
   });
-  using home = testHome({ '.npmrc': `registry=http://127.0.0.1:${(registry.address() as { port: number }).port}/\n` });
+  using home = testHome({ '.npmrc': `registry=http://127.0.0.1:${(registry.address() as { port: number }).port}/\nfetch-retries=0\n` });
   const env = { AGENT_DASHBOARD_PORT: String(await freePort()), AGENT_DASHBOARD_SESSION_TOKEN: 'the-same-token' };
   await using _broker = await startWorker(home, 'mcp');
   await using first = await startDashboard(home, { env });

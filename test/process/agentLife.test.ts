@@ -94,6 +94,20 @@ t.test('a drain lets a running turn end, refuses new prompts, and interrupts wha
   });
 });
 
+t.test('what a turn says at its end is heard before a worker that was told to leave is gone', async (t) => {
+  // Whether the last events wait for a flush at that moment is a matter of milliseconds.
+  for (let round = 0; round < 6; round++) {
+    using home = testHome();
+    await using worker = await startWorker(home, 'agent', { demo: true });
+    using client = await connect(worker);
+    await client.submit(await client.create(), 'say: 30 words');
+    await client.next('message.delta');
+    t.same(await worker.kill('SIGTERM'), { code: 0, signal: null });
+    await client.link.closed;
+    t.match(client.events.find(({ type }) => type === 'message.complete')?.payload, { status: 'complete' });
+  }
+});
+
 t.test('SIGTERM during a long drain shortens it', async (t) => {
   using home = testHome();
   await using worker = await startWorker(home, 'agent', { demo: true });
