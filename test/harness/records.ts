@@ -1,6 +1,6 @@
 /** Records as the workers send them, whole; a test names only what it is about. */
 import type { Tool } from '../../agent/tools/registry.ts';
-import type { Message, SessionInfo } from '../../ipc/contracts/rpcRecords.ts';
+import type { Message, SessionInfo, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import type { Status } from '../../ipc/contracts/supervisor.ts';
 
 export const sessionInfo: SessionInfo = {
@@ -23,6 +23,23 @@ export const sessionInfo: SessionInfo = {
   version: '0',
   credential_warning: null,
 };
+
+/** An empty session at rest. */
+export const sessionSnapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
+  session_id: 's',
+  messages: [],
+  asides: [],
+  status: 'idle',
+  inflight: null,
+  queued: [],
+  plan: { todos: [], revision: 0 },
+  open_requests: [],
+  pending_connection: null,
+  info: sessionInfo,
+  latest_seq: 0,
+  epoch: 'e',
+  ...more,
+});
 
 export const message = (id: number, role: Message['role'], content: string, more: Partial<Message> = {}): Message => ({
   id,

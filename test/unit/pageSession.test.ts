@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { EventParams } from '../../ipc/contracts/rpcEvents.ts';
 import { CallError } from '../../web/callError.ts';
-import { sessionInfo } from '../harness/records.ts';
+import { sessionSnapshot } from '../harness/records.ts';
 import { until } from '../harness/until.ts';
 
 interface Link {
@@ -17,20 +17,7 @@ const { SessionLink } = (await import(new URL('../../web/sessionLink.ts', import
   SessionLink: new (connection: object, id: string) => Link;
 };
 
-const snapshot = {
-  session_id: 's',
-  messages: [],
-  asides: [],
-  status: 'idle',
-  inflight: null,
-  queued: [],
-  plan: { todos: [], revision: 0 },
-  open_requests: [],
-  pending_connection: null,
-  info: sessionInfo,
-  latest_seq: 0,
-  epoch: 'e',
-};
+const snapshot = sessionSnapshot();
 
 /** Answers `session.resume` with one of these after the other, the last for ever. */
 function service(...answers: (object | CallError)[]) {

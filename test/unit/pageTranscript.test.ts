@@ -5,23 +5,8 @@ import type { Aside, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { rowsOf } from '../../web/chat/messageRows.ts';
 import { fromSnapshot, withOlder } from '../../web/chat/snapshot.ts';
 import { applyEvent, type Item, type Transcript } from '../../web/chat/transcript.ts';
-import { message, sessionInfo } from '../harness/records.ts';
+import { message, sessionSnapshot as snapshot } from '../harness/records.ts';
 
-const snapshot = (more: Partial<Snapshot> = {}): Snapshot => ({
-  session_id: 's',
-  messages: [],
-  asides: [],
-  status: 'idle',
-  inflight: null,
-  queued: [],
-  plan: { todos: [], revision: 0 },
-  open_requests: [],
-  pending_connection: null,
-  info: sessionInfo,
-  latest_seq: 0,
-  epoch: 'e',
-  ...more,
-});
 let seq = 0;
 const event = (type: string, payload: Record<string, unknown>): EventParams => ({ type, session_id: 's', seq: ++seq, payload });
 const play = (start: Transcript, events: EventParams[]): Transcript => events.reduce((state, one) => applyEvent(state, one, 1_000), start);

@@ -1,7 +1,7 @@
 /** Stands at the foot while something is not saved: what, when it counts, and what stands in the way. */
 import { ApiError } from '../api.ts';
 import { Button } from '../ui/button.tsx';
-import { Notice } from '../ui/notice.tsx';
+import { ConflictNotice } from '../ui/conflictNotice.tsx';
 import { Problem } from '../ui/problem.tsx';
 
 interface SaveBarProps {
@@ -53,20 +53,7 @@ interface ConflictProps {
 /** Somebody else saved meanwhile: what they changed, and the two ways on. */
 function Conflict({ error, busy, onTheirs, onMine }: ConflictProps) {
   return (
-    <Notice
-      tone="warn"
-      title="Somebody else changed config.yaml meanwhile"
-      actions={
-        <div className="flex flex-wrap gap-2">
-          <Button disabled={busy} onClick={onTheirs}>
-            Take theirs
-          </Button>
-          <Button disabled={busy} onClick={onMine}>
-            Save mine too
-          </Button>
-        </div>
-      }
-    >
+    <ConflictNotice file="config.yaml" busy={busy} mine="Save mine too" onTheirs={onTheirs} onMine={onMine}>
       {error.changed ? (
         <ul className="grid gap-1">
           {error.changed.slice(0, 20).map(({ key, before, after }) => (
@@ -79,7 +66,7 @@ function Conflict({ error, busy, onTheirs, onMine }: ConflictProps) {
       ) : (
         'What they changed is not known here.'
       )}
-    </Notice>
+    </ConflictNotice>
   );
 }
 

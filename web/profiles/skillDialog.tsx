@@ -2,10 +2,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError, request } from '../api.ts';
-import { Button } from '../ui/button.tsx';
+import { ConflictNotice } from '../ui/conflictNotice.tsx';
 import { SelectField, TextArea, TextField } from '../ui/field.tsx';
 import { FormDialog } from '../ui/formDialog.tsx';
-import { Notice } from '../ui/notice.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -87,22 +86,7 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
           onChange={(event) => setDraft({ text: event.target.value, version })}
         />
       )}
-      {conflict && (
-        <Notice
-          tone="warn"
-          title={`Somebody else changed ${file} meanwhile`}
-          actions={
-            <div className="flex flex-wrap gap-2">
-              <Button onClick={takeTheirs}>Take theirs</Button>
-              <Button disabled={save.isPending} onClick={() => save.mutate({ content: text })}>
-                Save mine over it
-              </Button>
-            </div>
-          }
-        >
-          Nothing was written; what you typed still stands above.
-        </Notice>
-      )}
+      {conflict && <ConflictNotice file={file} busy={save.isPending} onTheirs={takeTheirs} onMine={() => save.mutate({ content: text })} />}
     </FormDialog>
   );
 }

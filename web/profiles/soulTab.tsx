@@ -2,8 +2,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiError, request } from '../api.ts';
 import { Button } from '../ui/button.tsx';
+import { ConflictNotice } from '../ui/conflictNotice.tsx';
 import { TextArea } from '../ui/field.tsx';
-import { Notice } from '../ui/notice.tsx';
 import { Skeleton } from '../ui/place.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -61,20 +61,7 @@ export function SoulTab({ profile, draft, onDraft: setDraft }: SoulProps) {
         onChange={(event) => setDraft({ text: event.target.value, version })}
       />
       {conflict && (
-        <Notice
-          tone="warn"
-          title="Somebody else changed SOUL.md meanwhile"
-          actions={
-            <div className="flex flex-wrap gap-2">
-              <Button onClick={takeTheirs}>Take theirs</Button>
-              <Button disabled={save.isPending} onClick={() => save.mutate({ content: text })}>
-                Save mine over it
-              </Button>
-            </div>
-          }
-        >
-          Nothing was written; what you typed still stands above.
-        </Notice>
+        <ConflictNotice file="SOUL.md" busy={save.isPending} onTheirs={takeTheirs} onMine={() => save.mutate({ content: text })} />
       )}
       {save.error && !conflict && <Problem thrown={save.error} />}
       <div className="flex flex-wrap items-center justify-end gap-2">
