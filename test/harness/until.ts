@@ -1,7 +1,9 @@
 /** Waiting in tests: for a condition, under a limit, with a sentence for when it never comes. */
 import { sleep } from '../../base/time.ts';
 
-/** Calls `probe` until it gives something other than undefined, null or false. Throws after `ms`. */
+const SEEN_MAX_CHARS = 2_000;
+
+/** Calls `probe` until it gives something other than undefined, null or false. Throws after `ms`, with what `probe` threw last. */
 export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 30_000): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = performance.now() + ms;
   let last: unknown;
@@ -14,5 +16,6 @@ export async function until<T>(what: string, probe: () => T | Promise<T>, ms = 3
     }
     await sleep(pause);
   }
-  throw new Error(`${what}: not within ${ms} ms`, { cause: last });
+  const seen = last instanceof Error ? `; last: ${last.message.slice(0, SEEN_MAX_CHARS)}` : '';
+  throw new Error(`${what}: not within ${ms} ms${seen}`, { cause: last });
 }

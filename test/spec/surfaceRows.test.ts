@@ -101,7 +101,9 @@ t.test('svc.6 the cron scheduler runs stored jobs and offers parameterised bluep
   const made = JSON.parse((await service.agent('cron', 'create', 'every 1s', 'say: 2 words', '--repeat', '1', '--json')).stdout) as Job;
   await until('it has run by itself', async () => {
     const { stdout } = await service.agent('cron', 'runs', made.id, '--json');
-    return /"trigger":"on_time","status":"ok"/.test(stdout);
+    // A machine that stood still for a moment makes it late, or one to catch up with.
+    if (/"trigger":"(?:on_time|late|catch_up)","status":"ok"/.test(stdout)) return true;
+    throw new Error(stdout);
   });
   const { blueprints } = JSON.parse((await service.agent('cron', 'blueprints', '--json')).stdout) as {
     blueprints: { key: string; fields: object[] }[];

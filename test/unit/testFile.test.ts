@@ -1,4 +1,5 @@
 /** How `npm test` runs a file: what it says of failures, and that nothing holds it up or stays behind. */
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -51,4 +52,23 @@ t.test('an interrupt of the run ends the file that runs', async (t) => {
   await until('it runs', () => existsSync(begun));
   stop.abort();
   t.match(await running, { overdue: false, signal: 'SIGKILL', leftRunning: [/trap "" TERM/] });
+});
+
+t.test('a file that failed beside another runs once more: what passes then is named, what fails again is red', (t) => {
+  const run = (...names: string[]) => {
+    const env = { ...process.env, MARK: join(t.testdir({}), 'mark') };
+    const { status, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, '..', 'run.ts'), ...names.map(file)], {
+      encoding: 'utf8',
+      env,
+    });
+    return { status, lines: stdout.trimEnd().split('\n') };
+  };
+  const unstable = run('secondTime', 'litters');
+  t.match(unstable, { status: 0, lines: [...unstable.lines.slice(0, -2), /^UNSTABLE .*secondTime\.ts: passes from/, '2 passed, 0 failed'] });
+  t.match(unstable.lines.join('\n'), /✗ passes from the second time on/, 'its failure is told');
+  const red = run('mixed', 'litters');
+  t.match(red, { status: 1, lines: [...red.lines.slice(0, -4), /^FAILED .*: differs$/, /: throws$/, /: waits$/, /^\d+ passed, 3 failed, 1 skipped$/] });
+  t.equal(red.lines.filter((line) => line.startsWith('FAIL ')).length, 2, 'it had its second run');
+  t.equal(run('secondTime').status, 1, 'a file by itself is what it is');
+  t.end();
 });
