@@ -64,10 +64,16 @@ t.test('a file that failed beside another runs once more: what passes then is na
     return { status, lines: stdout.trimEnd().split('\n') };
   };
   const unstable = run('secondTime', 'litters');
-  t.match(unstable, { status: 0, lines: [...unstable.lines.slice(0, -2), /^UNSTABLE .*secondTime\.ts: passes from/, '2 passed, 0 failed'] });
+  t.match(unstable, {
+    status: 0,
+    lines: [...unstable.lines.slice(0, -2), /^UNSTABLE .*secondTime\.ts: passes from/, '2 passed, 0 failed'],
+  });
   t.match(unstable.lines.join('\n'), /✗ passes from the second time on/, 'its failure is told');
   const red = run('mixed', 'litters');
-  t.match(red, { status: 1, lines: [...red.lines.slice(0, -4), /^FAILED .*: differs$/, /: throws$/, /: waits$/, /^\d+ passed, 3 failed, 1 skipped$/] });
+  t.match(red, {
+    status: 1,
+    lines: [...red.lines.slice(0, -4), /^FAILED .*: differs$/, /: throws$/, /: waits$/, /^\d+ passed, 3 failed, 1 skipped$/],
+  });
   t.equal(red.lines.filter((line) => line.startsWith('FAIL ')).length, 2, 'it had its second run');
   t.equal(run('secondTime').status, 1, 'a file by itself is what it is');
   t.end();
