@@ -6,6 +6,7 @@
 import { configLimits } from './configLimits.ts';
 import { dashboardLimits } from './dashboardLimits.ts';
 import { engineLimits } from './engineLimits.ts';
+import { gatewayLimits } from './gatewayLimits.ts';
 import { signInLimits } from './signInLimits.ts';
 
 const KiB = 1024;
@@ -244,77 +245,6 @@ export const limits = {
   },
   // base/engineLimits.ts: one file would be too long to read.
   ...engineLimits,
-  gateway: {
-    /** Reference, Delivery ledger: three tries, a day of freshness, a week of history. */
-    deliveryTriesMax: 3,
-    deliveryFreshMs: 86_400_000,
-    deliveryKeepMs: 604_800_000,
-    /** Waiting messages per chat before a message is refused with a notice. */
-    inboxPerChatMax: 100,
-    /** Where the webhook platform listens unless it is told otherwise. */
-    webhookHost: '127.0.0.1',
-    webhookPort: 8_644,
-    /** Reference, Webhooks. */
-    /** Names of work in gateway_state.json: it is written at every change. */
-    activeWorkNamed: 50,
-    webhookBodyMaxBytes: 1_000_000,
-    webhookPerMinute: 30,
-    /** Wrong proofs at one route from all addresses together: then only senders that were right lately are heard. */
-    webhookGuessesPerMinute: 300,
-    /** Addresses remembered per route, of each kind; the oldest go first. */
-    webhookSendersMax: 500,
-    /** How long a sender that was right passes the bound over all: most services deliver at least daily. */
-    webhookKnownMs: 7 * 86_400_000,
-    webhookIdempotencyMs: 3_600_000,
-    /** First pause before a lost platform is dialled again; doubles with jitter. */
-    reconnectMinMs: 1_000,
-    reconnectMaxMs: 60_000,
-    /** Held messages are released one by one at this pace after `agent resume`. */
-    releaseMs: 500,
-    /** Conversations that run a turn at the same time. */
-    turnsMax: 8,
-    /** Chats that are being written to at the same time. */
-    deliveriesMax: 8,
-    /** Waiting deliveries per chat, and in all, before `delivery.enqueue` refuses. */
-    outboxPerChatMax: 1_000,
-    outboxMax: 10_000,
-    /** Closed inbox rows kept beside the week: a flood of refused messages must not fill the disk. */
-    inboxKeepMax: 10_000,
-    /** A turn that cannot reach the agent worker is asked for again, with jitter up to this pause. */
-    turnRetryMinMs: 100,
-    turnRetryMaxMs: 10_000,
-    /** After this long without the agent worker the user is told that the message is kept. */
-    waitingNoticeMs: 30_000,
-    /** A question that waits for its delivery is looked at again this often, beside the wake-up by its outcome. */
-    questionLookMs: 60_000,
-    /** A stranger is told no once in this time. */
-    refusalEveryMs: 3_600_000,
-    /** What a drain gives the outbox to empty itself. */
-    flushMs: 2_000,
-    /** A chat server answers its handshake, lets us into a room and acknowledges a line within these. */
-    connectMs: 30_000,
-    joinMs: 10_000,
-    confirmMs: 15_000,
-    /** Lines sent at once, then one per pause: slower than the flood protection of common IRC servers. */
-    ircBurstLines: 5,
-    ircLineMs: 700,
-    /** Lines of one message on IRC; the rest is cut and says so. */
-    ircLinesMax: 60,
-    /** A webhook request is read within this. */
-    webhookRequestMs: 10_000,
-    webhookConnectionsMax: 100,
-    /** Webhook routes made by command, of one profile; each may keep a minute of times in memory. */
-    subscriptionsMax: 200,
-    /** A connection that somebody tries out from the page or a command: a handshake and a room, while a person waits. */
-    testMs: 20_000,
-    /** Messages that were given up, as listed, retried or discarded at once. */
-    undeliveredMax: 500,
-    /** Reference, Webhooks: characters of a nested value and of the raw body in a prompt. */
-    webhookFieldMaxChars: 2_000,
-    webhookRawMaxChars: 4_000,
-    /** Old rows are removed this often. */
-    pruneMs: 3_600_000,
-  },
   cron: {
     /** Reference, Running a job. */
     scriptMs: 3_600_000,
@@ -484,11 +414,16 @@ export const limits = {
   chat: {
     /** Contract §4: a service started by `agent chat` leaves this long after its last client. */
     lingerMs: 600_000,
+    /** Tries to reach a lost worker for this long: longer than its backoff takes to park it. */
+    reconnectMs: 180_000,
+    /** Without any supervisor for this long the service was taken down: a service manager starts one again sooner. */
+    absentMs: 30_000,
     /** Prompts kept in the history of the terminal chat, and the longest that is worth keeping there. */
     historyMax: 1_000,
     historyEntryMaxChars: 10_000,
   },
   ...configLimits,
   ...dashboardLimits,
+  ...gatewayLimits,
   ...signInLimits,
 } as const;

@@ -19,6 +19,8 @@ type Payloads = EventPayloads;
 export type ChatEvent =
   | { [T in keyof Payloads]: { type: T; payload: Payloads[T] } }[keyof Payloads]
   | { type: 'connection.lost' }
+  /** Not only the worker is gone: no supervisor runs that could start another. Told once for each time it is missed. */
+  | { type: 'connection.absent'; waitMs: number }
   | { type: 'connection.back'; missed: number }
   /** Too much was missed to replay: this is how things stand now. */
   | { type: 'connection.snapshot'; snapshot: Snapshot }
@@ -39,6 +41,8 @@ export interface OpenOptions {
   surface: 'cli' | 'tui';
   /** Requests of the agent are answered here; without it they wait for another surface. */
   answers?: boolean | undefined;
+  /** How long it waits for a service that is gone as a whole. Default: `limits.chat.absentMs`. */
+  absentMs?: number | undefined;
 }
 
 export type NewSession = Pick<
@@ -49,14 +53,12 @@ export type NewSession = Pick<
 /** How a prompt is sent, beside its text. */
 export type PromptOptions = Pick<InputOf<typeof rpc.promptSubmit>, 'attachments' | 'unattended' | 'busy'>;
 
-/** Tries to reach a lost worker for this long: longer than its backoff takes to park it. */
-const RECONNECT_MS = 180_000;
-
 export class Conversation implements Disposable {
   readonly #host: ConversationHost;
   readonly #surface: OpenOptions['surface'];
   readonly #fresh: NewSession;
   readonly #answers: boolean;
+  readonly #absentMs: number;
   /** Requests that came as frames of this connection: an answer goes back on it. */
   #asked = new Map<string, (result: Record<string, unknown>) => void>();
   readonly #leaving = new AbortController();
@@ -71,11 +73,12 @@ export class Conversation implements Disposable {
   #reconnecting = false;
   info!: SessionInfo;
 
-  private constructor(host: ConversationHost, { surface, fresh = {}, answers = false }: OpenOptions) {
+  private constructor(host: ConversationHost, { surface, fresh = {}, answers = false, absentMs = limits.chat.absentMs }: OpenOptions) {
     this.#host = host;
     this.#surface = surface;
     this.#fresh = fresh;
     this.#answers = answers;
+    this.#absentMs = absentMs;
     this.#client = createClient(() => this.#connect());
   }
 
@@ -126,7 +129,7 @@ export class Conversation implements Disposable {
   /** Answers when the prompt is stored; a worker that dies meanwhile is asked again, and stores it once. */
   submit(text: string, options: PromptOptions = {}): Promise<ResultOf<typeof rpc.promptSubmit>> {
     const params = { session_id: this.sessionId, text, idempotency_key: uuid(), surface: this.#surface, ...options };
-    return this.#client.call(rpc.promptSubmit, params, { repeatForMs: RECONNECT_MS });
+    return this.#client.call(rpc.promptSubmit, params, { repeatForMs: limits.chat.reconnectMs });
   }
 
   async interrupt(): Promise<boolean> {
@@ -192,14 +195,22 @@ export class Conversation implements Disposable {
   }
 
   async #reconnect(): Promise<void> {
-    const deadlineMs = performance.now() + RECONNECT_MS;
+    const deadlineMs = performance.now() + limits.chat.reconnectMs;
+    let absentFromMs: number | undefined;
     for (;;) {
       try {
         await this.#client.link();
         return;
       } catch (thrown) {
         if (this.#leaving.signal.aborted) return;
-        if (performance.now() > deadlineMs || !isRetryable(thrown)) return this.#listener({ type: 'connection.failed', error: thrown });
+        const nowMs = performance.now();
+        if (!isAbsent(thrown)) absentFromMs = undefined;
+        else if (absentFromMs === undefined) {
+          absentFromMs = nowMs;
+          this.#listener({ type: 'connection.absent', waitMs: this.#absentMs });
+        }
+        const isAway = absentFromMs !== undefined && nowMs - absentFromMs > this.#absentMs;
+        if (isAway || nowMs > deadlineMs || !isRetryable(thrown)) return this.#listener({ type: 'connection.failed', error: thrown });
         await new Promise((resolve) => setTimeout(resolve, limits.ipc.redialMaxMs));
       }
     }
@@ -289,6 +300,9 @@ export class Conversation implements Disposable {
   }
 }
 
-/** A worker that is starting, restarting or draining comes back; a parked one or a service that is down does not. */
+const isAbsent = (thrown: unknown): boolean => isAgentError(thrown) && thrown.code === 'NO_SUPERVISOR';
+
+/** A worker that is starting, restarting or draining comes back, and so may a supervisor; a parked one does not. */
 const isRetryable = (thrown: unknown): boolean =>
-  isAgentError(thrown) && ['PEER_GONE', 'PEER_UNREACHABLE', 'DRAINING', 'TIMEOUT', 'START_FAILED', 'NO_SUPERVISOR'].includes(thrown.code);
+  isAbsent(thrown) ||
+  (isAgentError(thrown) && ['PEER_GONE', 'PEER_UNREACHABLE', 'DRAINING', 'TIMEOUT', 'START_FAILED'].includes(thrown.code));

@@ -121,6 +121,8 @@ export function listProfiles(home: Home): string[] {
 
 /** Absent = empty. */
 function entriesOf(dir: string): string[] {
+  // Asked every few seconds, and mostly there is none: an error would cost ten times as much as the question.
+  if (!existsSync(dir)) return [];
   try {
     return readdirSync(dir);
   } catch (cause) {

@@ -16,6 +16,7 @@ export class Settings {
   #home: Home;
   #loaded: LoadedConfig;
   #stamp: string;
+  #files: { profiles: string | undefined; paths: string[] } = { profiles: undefined, paths: [] };
 
   constructor(home: Home) {
     this.#home = home;
@@ -81,10 +82,15 @@ export class Settings {
     }
   }
 
+  /** Asked at every pulse: the paths are put together only when profiles come or go. */
   #stampNow(): string {
     const names = listProfiles(this.#home);
-    const profiles = names.map((name) => this.#home.profile(name));
+    const profiles = names.join(' ');
+    if (this.#files.profiles !== profiles) {
+      const all = names.map((name) => this.#home.profile(name));
+      this.#files = { profiles, paths: all.flatMap(({ config, env }) => [config, env]) };
+    }
     // A renamed one has the same files.
-    return `${names.join(' ')} ${stampOf([this.#home, ...profiles].flatMap(({ config, env }) => [config, env]))}`;
+    return `${profiles} ${stampOf(this.#files.paths)}`;
   }
 }

@@ -31,7 +31,7 @@ export interface ReplOptions {
   /** What the command line says; absent = `display.interface`. */
   interface?: 'cli' | 'tui' | undefined;
   /** Earlier prompts, oldest first, and where a new one goes. */
-  history: { load(): string[]; add(text: string): void };
+  history: { load(): string[]; add(text: string): boolean };
   /** The service in a few lines, for /status. */
   serviceStatus(): string;
 }
@@ -287,13 +287,21 @@ class Repl {
       case 'request.cancel':
         return this.#withdrawn(event.payload);
       case 'connection.failed':
-        this.#fail(event.error);
-        return this.#left.resolve(1);
+        return this.#giveUp(event.error);
       default:
         this.host.view.draw(event);
         this.#screen.refresh();
         if (event.type === 'message.complete') this.#plainPrompt();
     }
+  }
+
+  /** Leaves, and keeps what was being written. */
+  #giveUp(error: unknown): void {
+    this.#fail(error);
+    const draft = this.#composer.value;
+    if (draft.trim() !== '' && this.#options.history.add(draft)) this.tell('What you were writing is kept: arrow up in the next chat.');
+    this.tell(`\`agent chat --resume ${this.#conversation.sessionId}\` goes on with this conversation.`);
+    this.#left.resolve(1);
   }
 
   #ask(request: Extract<ChatEvent, { type: 'request.open' }>): void {

@@ -133,6 +133,13 @@ export class TurnView {
         this.#endSegment();
         this.#screen.line(paint('yellow', 'The agent worker is gone; waiting for its successor …'));
         return this.#screen.status('reconnecting');
+      case 'connection.absent':
+        return this.#screen.line(
+          paint(
+            'yellow',
+            `No service runs any more; waiting ${formatDuration(event.waitMs)} for it to come back (\`agent up\` starts it, ctrl-C twice leaves).`,
+          ),
+        );
       case 'connection.back': {
         const missed = event.missed ? `, ${event.missed} missed event${event.missed === 1 ? '' : 's'} replayed` : '';
         this.#screen.line(paint('green', `Connected again${missed}.`));

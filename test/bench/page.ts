@@ -76,8 +76,8 @@ async function first({ address }: Bench): Promise<Line[]> {
     await cdp.send('Network.setExtraHTTPHeaders', { headers: { 'Accept-Encoding': 'gzip' } });
     await page.addInitScript(markUsable);
     await page.goto(address);
-    await page.waitForFunction('window.usableMs !== undefined');
-    usableMs.push(await page.evaluate<number>('window.usableMs'));
+    // Asked from outside: the page's policy lets nothing be evaluated inside.
+    usableMs.push(await until('a message can be written', () => page.evaluate<number | undefined>('window.usableMs')));
     scriptBytes = bytes;
   }
   return [

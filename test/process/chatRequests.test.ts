@@ -1,6 +1,7 @@
-/** Questions of the agent in a terminal conversation, over a real socket: asked, shown, answered, withdrawn, and back after a reconnect. */
+/** A terminal conversation over a real socket: questions asked, shown, answered, withdrawn, back after a reconnect; and a service that is gone. */
 import { join } from 'node:path';
 import t from 'tap';
+import { AgentError } from '../../base/errors.ts';
 import { Conversation, type ChatEvent, type ConversationHost } from '../../chat/conversation.ts';
 import * as rpc from '../../ipc/contracts/rpc.ts';
 import { approvalRequest, requestAnswer, requestShown, type OpenRequest } from '../../ipc/contracts/rpcRequests.ts';
@@ -90,4 +91,35 @@ t.test('a request is answered on its own frame; after a reconnect it is open aga
     ['shown', 'req_1'],
     ['answer', 'req_2', { choice: 'deny' }],
   ]);
+});
+
+t.test('a service that is gone as a whole is waited for and told; one that comes back is gone on with', async (t) => {
+  using home = testHome();
+  const socket = join(home.root, 'a.sock');
+  const { server, links } = await fakeAgent(socket, []);
+  t.teardown(() => server[Symbol.asyncDispose]());
+  let isDown = false;
+  const host: ConversationHost = {
+    dial: (notices, signal) => {
+      if (isDown) return Promise.reject(new AgentError('NO_SUPERVISOR', 'no supervisor runs', { fix: 'start it' }));
+      return dial(socket, { token: 'token', slot: 'cli', notices, signal, startingMs: 5_000 });
+    },
+  };
+  using opened = (await Conversation.open(host, { surface: 'cli', absentMs: 2_000 })).conversation;
+  const seen: ChatEvent[] = [];
+  opened.listen((event) => void seen.push(event));
+  const types = () => seen.map(({ type }) => type);
+
+  isDown = true;
+  links.at(-1)!.destroy();
+  await until('it is missed', () => types().includes('connection.absent'));
+  isDown = false;
+  await until('it is back', () => types().includes('connection.back'));
+  t.same(types(), ['connection.lost', 'connection.absent', 'connection.back']);
+
+  isDown = true;
+  links.at(-1)!.destroy();
+  await until('it is given up', () => types().includes('connection.failed'));
+  t.same(types().slice(3), ['connection.lost', 'connection.absent', 'connection.failed'], 'missed anew, told once');
+  t.match(seen.at(-1), { error: { code: 'NO_SUPERVISOR' } });
 });
