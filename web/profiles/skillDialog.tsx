@@ -15,37 +15,47 @@ interface SkillProps {
   onClose: () => void;
 }
 
+interface Draft {
+  text: string;
+  version: string;
+}
+
 export function SkillDialog({ profile, name, onClose }: SkillProps) {
   const queries = useQueryClient();
   const [file, setFile] = useState('SKILL.md');
-  /** What was typed, over which version; null = nothing yet. */
-  const [draft, setDraft] = useState<{ text: string; version: string } | null>(null);
-  const key = ['skill', profile, name, file];
+  /** What was typed in each file, over which version of it. */
+  const [drafts, setDrafts] = useState<Record<string, Draft | undefined>>({});
+  const draft = drafts[file];
+  const setDraft = (of: string, now: Draft | undefined) => setDrafts((all) => ({ ...all, [of]: now }));
+  const keyOf = (of: string) => ['skill', profile, name, of];
   const { data, error, refetch } = useQuery({
-    queryKey: key,
+    queryKey: keyOf(file),
     queryFn: ({ signal }) => request('GET /api/skills/content', { query: { profile, name, file }, signal }),
   });
   /** Named by SKILL.md alone; kept while another file is read. */
   const files = useQuery({
-    queryKey: ['skill', profile, name, 'SKILL.md'],
+    queryKey: keyOf('SKILL.md'),
     queryFn: ({ signal }) => request('GET /api/skills/content', { query: { profile, name }, signal }),
   }).data?.files;
   const save = useMutation({
-    mutationFn: (body: { content: string; version?: string }) =>
-      request('PUT /api/skills/content', { query: { profile }, body: { name, file, ...body } }),
-    async onSuccess() {
-      await Promise.all([queries.invalidateQueries({ queryKey: key }), queries.invalidateQueries({ queryKey: ['skills', profile] })]);
-      setDraft(null);
-      toast(`${name}: ${file} is saved.`);
+    mutationFn: (body: { file: string; content: string; version?: string }) =>
+      request('PUT /api/skills/content', { query: { profile }, body: { name, ...body } }),
+    async onSuccess(_, { file: saved }) {
+      await Promise.all([
+        queries.invalidateQueries({ queryKey: keyOf(saved) }),
+        queries.invalidateQueries({ queryKey: ['skills', profile] }),
+      ]);
+      setDraft(saved, undefined);
+      toast(`${name}: ${saved} is saved.`);
     },
   });
   const text = draft?.text ?? data?.content ?? '';
   const version = draft?.version ?? data?.version ?? '';
-  const changed = draft !== null && draft.text !== data?.content;
+  const changed = draft !== undefined && draft.text !== data?.content;
   const conflict = save.error instanceof ApiError && save.error.code === 'CONFIG_CHANGED';
   const takeTheirs = () => {
     save.reset();
-    setDraft(null);
+    setDraft(file, undefined);
     void refetch();
   };
   return (
@@ -59,7 +69,7 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
       busy={save.isPending}
       complete={changed && !conflict}
       error={conflict ? null : save.error}
-      onSubmit={() => save.mutate({ content: text, version })}
+      onSubmit={() => save.mutate({ file, content: text, version })}
     >
       {files && files.length > 0 && (
         <SelectField
@@ -68,7 +78,6 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
           choices={['SKILL.md', ...files.filter((one) => one !== 'SKILL.md')].map((one) => ({ value: one, label: one }))}
           onChange={(event) => {
             save.reset();
-            setDraft(null);
             setFile(event.target.value);
           }}
         />
@@ -83,10 +92,12 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
           value={text}
           readOnly={save.isPending}
           hint={<span className="break-all">{data.path}</span>}
-          onChange={(event) => setDraft({ text: event.target.value, version })}
+          onChange={(event) => setDraft(file, { text: event.target.value, version })}
         />
       )}
-      {conflict && <ConflictNotice file={file} busy={save.isPending} onTheirs={takeTheirs} onMine={() => save.mutate({ content: text })} />}
+      {conflict && (
+        <ConflictNotice file={file} busy={save.isPending} onTheirs={takeTheirs} onMine={() => save.mutate({ file, content: text })} />
+      )}
     </FormDialog>
   );
 }

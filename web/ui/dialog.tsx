@@ -15,11 +15,13 @@ interface DialogProps {
   /** Buttons at the foot. */
   actions?: ReactNode;
   wide?: boolean;
+  /** A press beside it does not close it: something in it would be lost. */
+  kept?: boolean;
 }
 
-export function Dialog({ open, onClose, title, children, actions, wide = false }: DialogProps) {
+export function Dialog({ open, onClose, title, children, actions, wide = false, kept = false }: DialogProps) {
   return (
-    <Base.Root open={open} onOpenChange={(now) => !now && onClose()}>
+    <Base.Root open={open} onOpenChange={(now) => !now && onClose()} disablePointerDismissal={kept}>
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-30 bg-[rgb(20_18_15/0.45)] transition-opacity data-ending-style:opacity-0 data-starting-style:opacity-0" />
         <Base.Popup

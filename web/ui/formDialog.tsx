@@ -1,5 +1,8 @@
-/** A window with a form: Enter submits it once, the button says while that lasts, an error stands at its end. */
-import { useEffect, useId, useRef, type ReactNode } from 'react';
+/**
+ * A window with a form: Enter submits it once, the button says while that lasts, an error stands at its end. Once
+ * something is written in it, a press beside it does not close it.
+ */
+import { useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { Problem } from './problem.tsx';
@@ -41,10 +44,13 @@ export function FormDialog({
   // `busy` comes with the next drawing, and a second key may come before.
   const submitted = useRef(false);
   useEffect(() => void (submitted.current = false));
+  const [isTouched, setTouched] = useState(false);
+  useEffect(() => setTouched(false), [open]);
   const ready = verb !== undefined && complete && !busy;
   return (
     <Dialog
       {...{ open, onClose, title, wide }}
+      kept={isTouched}
       actions={
         <>
           <Button onClick={onClose}>{closeWord}</Button>
@@ -61,6 +67,7 @@ export function FormDialog({
         // Errors stand at their fields, in the words of the service.
         noValidate
         className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4"
+        onInput={() => setTouched(true)}
         onSubmit={(event) => {
           event.preventDefault();
           if (!ready || submitted.current) return;
