@@ -71,9 +71,29 @@ export async function renewToken(): Promise<boolean> {
 }
 
 const LOGIN = '/login';
+let isLeaving = false;
+
+/** Ends the session at the server, with every socket of it, and goes where that leads. Throws when nobody answers. */
+export async function signOut(): Promise<void> {
+  isLeaving = true;
+  try {
+    const headers = { Accept: 'application/json', 'X-Agent-Requested-With': 'page' };
+    const answer = await fetch('/auth/logout', { method: 'POST', redirect: 'manual', headers });
+    // The provider may have a session of its own to end.
+    const { next } = answer.ok ? ((await answer.json()) as { next: string }) : { next: '/login?problem=over' };
+    // Drafts and shells of this tab are not for the next one who signs in here.
+    sessionStorage.clear();
+    location.assign(next);
+  } catch (thrown) {
+    isLeaving = false;
+    throw thrown;
+  }
+}
 
 /** To the sign-in, and back to this place afterwards. Never answers: the page goes. */
 export function goToLogin(loginUrl: string): Promise<never> {
+  // A socket that ends with the session notices before the way out is known, and it must not lead elsewhere.
+  if (isLeaving) return new Promise<never>(() => {});
   const address = new URL(loginUrl, location.origin);
   address.searchParams.set('next', location.pathname + location.search + location.hash);
   location.assign(address.origin === location.origin ? address : LOGIN);

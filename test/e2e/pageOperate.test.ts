@@ -111,8 +111,8 @@ t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
     await until('it is in the trash', () => !existsSync(join(root, 'notes', 'up.txt')));
     t.ok(existsSync(join(root, '.agent-trash')));
     await page.getByRole('button', { name: 'Undo' }).click();
+    await until('it is back where it was', () => existsSync(join(root, 'notes', 'up.txt')));
     await page.getByRole('button', { name: 'Delete up.txt' }).waitFor();
-    t.ok(existsSync(join(root, 'notes', 'up.txt')), 'it is back where it was');
 
     await page.setViewportSize({ width: 390, height: 780 });
     await table.getByRole('button', { name: 'many-6.txt', exact: true }).waitFor();

@@ -45,8 +45,20 @@ t.test('a person signs in with a password, works, and signs out', async (t) => {
   await page.getByText('Signed in with a password').waitFor();
   t.same(await accessibilityFaults(page), []);
   await keepScreenshot(page, 'signed-in');
+  // The sockets end with the session, and the page notices before it hears where it is to go.
+  const noticed = page.waitForResponse((response) => response.status() === 401);
+  const strayed: string[] = [];
+  page.on('request', (request) => void (request.isNavigationRequest() && /[?&]next=/.test(request.url()) && strayed.push(request.url())));
+  await page.route('**/auth/logout', async (route) => {
+    const response = await route.fetch();
+    await noticed;
+    // A way to the server and back: what the page does about it has begun by then.
+    await page.evaluate('fetch("/login").then((answer) => answer.text())').catch(() => {});
+    await route.fulfill({ response });
+  });
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You have been signed out.').waitFor();
+  t.same(strayed, [], 'nothing else led it away meanwhile');
   await page.goto(`${s.address}/workers`);
   t.match(page.url(), /\/login\?next=%2Fworkers$/);
   t.same(

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { LogOut, UserRound } from 'lucide-react';
 import { useState } from 'react';
 import { request } from '../api.ts';
+import { signOut } from '../token.ts';
 import { Button } from '../ui/button.tsx';
 
 const ID_SHOWN_CHARS = 18;
@@ -53,17 +54,6 @@ function SignOut() {
       Sign out
     </Button>
   );
-}
-
-/** Ends the session at the server, with every socket of it. */
-async function signOut(): Promise<void> {
-  const headers = { Accept: 'application/json', 'X-Agent-Requested-With': 'page' };
-  const answer = await fetch('/auth/logout', { method: 'POST', redirect: 'manual', headers });
-  // The provider may have a session of its own to end.
-  const { next } = answer.ok ? ((await answer.json()) as { next: string }) : { next: '/login?problem=over' };
-  // Drafts and shells of this tab are not for the next one who signs in here.
-  sessionStorage.clear();
-  location.assign(next);
 }
 
 const words: Record<string, string> = { basic: 'with a password', 'self-hosted': 'with OpenID Connect', portal: 'with the portal' };
