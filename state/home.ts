@@ -121,10 +121,9 @@ export function listProfiles(home: Home): string[] {
 
 /** Absent = empty. */
 function entriesOf(dir: string): string[] {
-  // Asked every few seconds, and mostly there is none: an error would cost ten times as much as the question.
-  if (!existsSync(dir)) return [];
   try {
-    return readdirSync(dir);
+    // Asked every few seconds, and mostly there is none: an error would cost ten times as much as the question.
+    return statSync(dir, { throwIfNoEntry: false }) ? readdirSync(dir) : [];
   } catch (cause) {
     const code = errnoOf(cause);
     if (code === 'ENOENT') return [];

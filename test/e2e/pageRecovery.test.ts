@@ -134,3 +134,15 @@ t.test('a message written while nothing runs at all survives a reload and is sen
   );
   t.equal(await page.locator('[data-role=user]', { hasText: 'say: 9 words' }).count(), 1);
 });
+
+t.test('a shell that cannot begin yet says why, and begins with what was typed meanwhile', async () => {
+  using home = testHome();
+  await using dashboard = await startDashboard(home);
+  await using browser = await startBrowser();
+  const { page } = await browser.open(dashboard.address);
+  await page.getByRole('link', { name: 'Terminal' }).click();
+  await page.getByText(/no supervisor can start it — run `agent up`\. Dialling/).waitFor();
+  await page.keyboard.type('echo "kept $((40 + 2))"\n');
+  await using _worker = await startWorker(home, 'terminal');
+  await page.getByTestId('terminal').getByText('kept 42', { exact: true }).waitFor();
+});

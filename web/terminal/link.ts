@@ -47,6 +47,8 @@ export function connect(screen: Terminal, { profile, resume: earlier, onState, o
   let opened = false;
   let resume = earlier;
   let lostAt = 0;
+  /** What stands in the way of a shell that has not begun. */
+  let why = 'The dashboard does not answer';
   let redial: ReturnType<typeof setTimeout> | undefined;
   const end = (text: string) => {
     if (ended) return;
@@ -54,17 +56,19 @@ export function connect(screen: Terminal, { profile, resume: earlier, onState, o
     resume = undefined;
     onState({ phase: 'ended', text });
   };
-  /** Typed while the line was down. */
+  /** Typed while there is no shell at the other end, or no line to it. */
   let waiting = '';
   const say = (message: object) => socket?.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
 
   const hear = (said: Said) => {
     if (said.type === 'exit') return end(said.code === 0 ? 'The shell has ended.' : `The shell ended with ${said.code ?? 'a signal'}.`);
     if (said.type === 'error') {
-      if (resume !== undefined && MAY_PASS.has(said.code ?? '')) return;
+      const words = `${said.message}${said.fix ? ` — ${said.fix}` : ''}`;
+      // Its connection ends behind this, and is dialled anew.
+      if ((resume !== undefined || !opened) && MAY_PASS.has(said.code ?? '')) return void (why = words);
       // The reload took too long: a new one, without a word about the old.
       if (!opened && resume !== undefined && said.code === 'UNKNOWN_TERMINAL') return void (resume = undefined);
-      return end(resume !== undefined && said.code === 'UNKNOWN_TERMINAL' ? GONE : `${said.message}${said.fix ? ` — ${said.fix}` : ''}`);
+      return end(resume !== undefined && said.code === 'UNKNOWN_TERMINAL' ? GONE : words);
     }
     opened = true;
     resume = said.resume;
@@ -79,8 +83,8 @@ export function connect(screen: Terminal, { profile, resume: earlier, onState, o
   };
   const lost = () => {
     lostAt ||= performance.now();
-    if (performance.now() - lostAt > GIVE_UP_MS) return end(resume === undefined ? 'The dashboard does not answer.' : GONE);
-    if (resume !== undefined) onState({ phase: 'lost', text: 'The connection was lost. The shell goes on; dialling…' });
+    if (performance.now() - lostAt > GIVE_UP_MS) return end(resume === undefined ? why : GONE);
+    onState({ phase: 'lost', text: resume === undefined ? `${why}. Dialling…` : 'The connection was lost. The shell goes on; dialling…' });
     redial = setTimeout(dial, REDIAL_MS);
   };
   const dial = async () => {
@@ -101,7 +105,7 @@ export function connect(screen: Terminal, { profile, resume: earlier, onState, o
   };
   void dial();
   const type = (data: string) => {
-    if (lostAt === 0) say({ type: 'input', data });
+    if (opened && lostAt === 0) say({ type: 'input', data });
     else waiting = (waiting + data).slice(0, WAITING_MAX);
   };
   const keys = screen.onData((data) => type(onKeys(data)));
