@@ -9,6 +9,7 @@ import { status as statusMethod, type Status, type WorkerStatus } from '../../ip
 import { dial } from '../../ipc/dial.ts';
 import type { Home } from '../../state/home.ts';
 import { readToken } from '../../state/home.ts';
+import { startStopwatch } from './stopwatch.ts';
 
 export interface Step {
   /** Since the drill began. */
@@ -46,6 +47,8 @@ export interface Scene {
   slot: string | undefined;
   /** Aborted by ctrl-C: faults are taken back, then it ends. */
   signal: AbortSignal;
+  /** Milliseconds of a clock that stands still while this process does. */
+  now(): number;
   /** Notes a step and shows it. */
   step(what: string): void;
 }
@@ -59,16 +62,17 @@ export interface Drill {
 }
 
 /** Runs one drill; a fault that is not recovered from is a result, not an exception. */
-export async function carryOut(drill: Drill, scene: Omit<Scene, 'step'>, onStep: (step: Step) => void): Promise<DrillResult> {
-  const startedAt = performance.now();
+export async function carryOut(drill: Drill, scene: Omit<Scene, 'step' | 'now'>, onStep: (step: Step) => void): Promise<DrillResult> {
+  using watch = startStopwatch();
+  const startedAt = watch.now();
   const steps: Step[] = [];
   const step = (what: string) => {
-    const taken = { at_ms: Math.round(performance.now() - startedAt), what };
+    const taken = { at_ms: Math.round(watch.now() - startedAt), what };
     steps.push(taken);
     onStep(taken);
   };
   try {
-    const { slot, ok, recoveredMs, publishedMs, limitMs, verdict } = await drill.run({ ...scene, step });
+    const { slot, ok, recoveredMs, publishedMs, limitMs, verdict } = await drill.run({ ...scene, step, now: () => watch.now() });
     return {
       drill: drill.name,
       slot: slot ?? null,
@@ -100,12 +104,12 @@ const notADrill: ReadonlySet<string> = new Set(['NO_SUPERVISOR', 'NOT_FOUND', 'U
 
 /** Waits until `look` gives something; TIMEOUT says what never came. Errors thrown by `look` mean "not yet". */
 export async function until<T>(
-  { signal }: Pick<Scene, 'signal'>,
+  { signal, now }: Pick<Scene, 'signal' | 'now'>,
   what: string,
   limitMs: number,
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const deadline = performance.now() + limitMs;
+  const deadline = now() + limitMs;
   for (let pauseMs: number = limits.drill.lookMs; ; pauseMs = Math.min(pauseMs * 1.2, 250)) {
     try {
       const seen = await look();
@@ -113,7 +117,7 @@ export async function until<T>(
     } catch {
       // nobody answers at the moment
     }
-    if (performance.now() > deadline) throw new AgentError('TIMEOUT', `${what}: not within ${formatDuration(limitMs)}`);
+    if (now() > deadline) throw new AgentError('TIMEOUT', `${what}: not within ${formatDuration(limitMs)}`);
     await sleep(pauseMs, signal);
   }
 }

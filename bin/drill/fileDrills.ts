@@ -14,6 +14,7 @@ import { withSupervisor } from '../connect.ts';
 import { bytesForPeople } from '../terminal.ts';
 import { askStatus, chooseSlot, LEAST_MISSED, lostOf, runningPids, until, whoServes, type Drill, type Scene } from './drill.ts';
 import { damage } from './fault.ts';
+import { startStopwatch } from './stopwatch.ts';
 
 export const breakSocket: Drill = {
   name: 'break-socket',
@@ -52,9 +53,9 @@ function writeFileStray(path: string): void {
 }
 
 async function untilServed(scene: Scene, slot: string, pid: number, limitMs: number): Promise<number> {
-  const startedAt = performance.now();
+  const startedAt = scene.now();
   const serving = await until(scene, `${slot} serves on its socket again`, limitMs, () => whoServes(scene.home, slot));
-  const ms = performance.now() - startedAt;
+  const ms = scene.now() - startedAt;
   if (serving !== pid)
     throw new AgentError('INTERNAL', `${slot} was replaced (process ${pid} → ${serving}) where binding again was enough`);
   scene.step(`process ${pid} serves on it again`);
@@ -68,16 +69,16 @@ export const corruptState: Drill = {
   async run(scene) {
     const { home } = scene;
     const before = runningPids(await askStatus(home));
-    const startedAt = performance.now();
+    const startedAt = scene.now();
     const paths = [home.run.slots, home.run.status, home.gatewayState].filter((path) => existsSync(path));
     using stack = new DisposableStack();
     const damaged = paths.map((path) => stack.use(damage(path)));
     scene.step(`damaged ${paths.map((path) => basename(path)).join(', ')} (copies are kept)`);
     let slowestMs = 0;
-    for (const deadline = startedAt + limits.drill.corruptMs; performance.now() < deadline;) {
-      const askedAt = performance.now();
+    for (const deadline = startedAt + limits.drill.corruptMs; scene.now() < deadline;) {
+      const askedAt = scene.now();
       await askStatus(home);
-      slowestMs = Math.max(slowestMs, performance.now() - askedAt);
+      slowestMs = Math.max(slowestMs, scene.now() - askedAt);
       await sleep(100, scene.signal);
     }
     scene.step(`the supervisor answered throughout, at the slowest in ${formatDuration(slowestMs)}`);
@@ -108,16 +109,16 @@ export const fillLog: Drill = {
     const { home } = scene;
     const others = runningPids(await askStatus(home));
     await using flood = await startFlood(home);
-    const startedAt = performance.now();
+    const startedAt = scene.now();
     scene.step(`services.${FLOOD_SLOT} prints ${limits.drill.floodLines.toLocaleString('en')} lines of 100 bytes`);
     let slowestMs = 0;
     await until(scene, 'its last line or a counted drop is in the log', limits.drill.floodMs, async () => {
-      const askedAt = performance.now();
+      const askedAt = scene.now();
       await askStatus(home);
-      slowestMs = Math.max(slowestMs, performance.now() - askedAt);
+      slowestMs = Math.max(slowestMs, scene.now() - askedAt);
       return flood.isOver();
     });
-    const recoveredMs = performance.now() - startedAt;
+    const recoveredMs = scene.now() - startedAt;
     const bytes = flood.bytesOnDisk();
     const budget = limits.logs.fileMaxBytes * limits.logs.filesMax;
     scene.step(
@@ -174,8 +175,12 @@ async function startFlood(home: Home): Promise<Flood> {
 /** Its log may go once the supervisor has let go of it. */
 async function gone(home: Home): Promise<void> {
   const never = new AbortController();
-  await until({ signal: never.signal }, `${FLOOD_SLOT} is gone`, limits.sidecar.stopGraceMs + limits.worker.heartbeatMs * 2, async () =>
-    (await askStatus(home)).workers.every(({ slot }) => slot !== FLOOD_SLOT),
+  using watch = startStopwatch();
+  await until(
+    { signal: never.signal, now: () => watch.now() },
+    `${FLOOD_SLOT} is gone`,
+    limits.sidecar.stopGraceMs + limits.worker.heartbeatMs * 2,
+    async () => (await askStatus(home)).workers.every(({ slot }) => slot !== FLOOD_SLOT),
   ).catch(() => {});
 }
 

@@ -18,7 +18,7 @@ export const kill: Drill = {
   async run(scene) {
     const row = chooseSlot(await askStatus(scene.home), scene.slot, LEAST_MISSED);
     const old = processOf(scene.home, row.slot);
-    const startedAt = performance.now();
+    const startedAt = scene.now();
     signalProcess(old, 'SIGKILL');
     scene.step(`SIGKILL to ${row.slot} (process ${old.pid})`);
     const recoveredMs = await untilReplaced(scene, row, old.pid, startedAt, limits.drill.killMs * limits.drill.slowFactor);
@@ -45,7 +45,7 @@ export const freeze: Drill = {
     const old = processOf(scene.home, row.slot);
     const foundMs = loadConfig(scene.home).config.supervisor?.liveness?.kill_ms ?? limits.worker.hungMs;
     const limitMs = foundMs + limits.drill.freezeExtraMs;
-    const startedAt = performance.now();
+    const startedAt = scene.now();
     signalProcess(old, 'SIGSTOP');
     try {
       scene.step(`SIGSTOP to ${row.slot} (process ${old.pid}); liveness gives it ${formatDuration(foundMs)}`);
@@ -72,12 +72,12 @@ export const supervisor: Drill = {
     if (!signalProcess(before.supervisor, 'SIGKILL')) throw new AgentError('NO_SUPERVISOR', `the supervisor ${pid} is gone already`);
     scene.step(`SIGKILL to the supervisor (process ${pid}), ${pids.size} workers run`);
     await until(scene, 'it is dead', limits.worker.killMs, () => !isSameProcess(before.supervisor));
-    const startedAt = performance.now();
+    const startedAt = scene.now();
     if (manager === 'none') await startAgain(scene, { ...options, ...(env ? { env } : {}) });
     else scene.step(`waiting for ${manager} to start it again`);
     const limitMs = manager === 'none' ? limits.drill.supervisorMs * limits.drill.slowFactor : limits.drill.managerMs;
     const after = await until(scene, 'another supervisor answers', limitMs, () => answeredByAnother(home, pid));
-    const controlMs = performance.now() - startedAt;
+    const controlMs = scene.now() - startedAt;
     scene.step(`supervisor ${after.supervisor.pid} answers, ${formatDuration(controlMs)} after its start`);
     await until(scene, 'every worker is ready', limitMs, async () => allAsBefore(await askStatus(home), pids));
     scene.step(`${pids.size} workers taken over, the same processes`);
@@ -99,22 +99,22 @@ async function untilReplaced(scene: Scene, row: WorkerStatus, oldPid: number, st
   let lookedAt = 0;
   return until(scene, `${slot} serves again`, limitMs, async () => {
     // Looking costs the measured one; the supervisor is asked now and then only.
-    if (row.kind === 'worker') answered ??= await servesMs(home, slot, oldPid, startedAt);
-    if (row.kind === 'worker' && answered === undefined && performance.now() - lookedAt < 100) return undefined;
-    lookedAt = performance.now();
+    if (row.kind === 'worker') answered ??= await servesMs(scene, slot, oldPid, startedAt);
+    if (row.kind === 'worker' && answered === undefined && scene.now() - lookedAt < 100) return undefined;
+    lookedAt = scene.now();
     const now = (await askStatus(home)).workers.find((one) => one.slot === slot);
     const word = now?.pid === oldPid ? now.liveness : null;
     if (word && word !== 'ok' && word !== told) scene.step(`the supervisor sees it as ${(told = word)}`);
     if (!now || now.state !== 'ready' || now.pid === oldPid) return undefined;
-    const recoveredMs = answered ?? performance.now() - startedAt;
+    const recoveredMs = answered ?? scene.now() - startedAt;
     scene.step(`${slot} is ready (process ${oldPid} → ${now.pid})${now.last_exit ? `: ${now.last_exit.summary}` : ''}`);
     return recoveredMs;
   });
 }
 
-async function servesMs(home: Home, slot: string, oldPid: number, startedAt: number): Promise<number | undefined> {
+async function servesMs({ home, now }: Scene, slot: string, oldPid: number, startedAt: number): Promise<number | undefined> {
   const pid = await whoServes(home, slot).catch(() => oldPid);
-  return pid === oldPid ? undefined : performance.now() - startedAt;
+  return pid === oldPid ? undefined : now() - startedAt;
 }
 
 function verdictOf(slot: string, recoveredMs: number, publishedMs: number, limitMs: number): Outcome {
