@@ -38,7 +38,8 @@ export async function dialWorker(home: Home, slot: string, extras: DialExtras = 
   try {
     return await dial(home.run.socket(slot), optionsFor(home, { ...extras, startingMs: 0 }));
   } catch (thrown) {
-    if (!unreachable(thrown)) throw thrown;
+    // One that stands still may go on, or is replaced by its supervisor.
+    if (!unreachable(thrown) && !(isAgentError(thrown) && thrown.code === 'TIMEOUT')) throw thrown;
   }
   await withSupervisor(home, (supervisor) => supervisor.call(ensureSlot, { slot }, { signal: extras.signal }));
   return dial(home.run.socket(slot), optionsFor(home, { startingMs: limits.ipc.startingMs, ...extras }));

@@ -3,7 +3,7 @@
  * `dial` gives a Link; `dialFrames` gives the bare frames, for a relay.
  */
 import { connect, type Socket } from 'node:net';
-import { AgentError, errnoOf, errorTable, type ErrorCode } from '../base/errors.ts';
+import { AgentError, errnoOf, errorTable, isAgentError, type ErrorCode } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { abortReason, sleep, within } from '../base/time.ts';
 import { hello, HelloAnswer, type Hello } from './contracts/peer.ts';
@@ -18,15 +18,18 @@ export interface DialOptions {
   code?: string;
   relay?: boolean;
   signal?: AbortSignal | undefined;
-  /** How long to keep trying while nothing listens yet; 0 = fail at once. */
+  /** How long to keep trying while nothing listens yet, or what listens says no hello; 0 = fail at once. */
   startingMs?: number;
   handlers?: Handler[];
   notices?: NoticeHandler[];
 }
 
-/** Errors: PEER_UNREACHABLE, BAD_TOKEN, PROTOCOL_MISMATCH, TOO_MANY_CONNECTIONS. */
-export async function dial(path: string, options: DialOptions): Promise<Link> {
-  const socket = await connectPatiently(path, options);
+/** Errors: PEER_UNREACHABLE, TIMEOUT and PEER_GONE of the hello, BAD_TOKEN, PROTOCOL_MISMATCH, TOO_MANY_CONNECTIONS. */
+export function dial(path: string, options: DialOptions): Promise<Link> {
+  return patiently(path, options, (socket) => linkOver(socket, path, options));
+}
+
+async function linkOver(socket: Socket, path: string, options: DialOptions): Promise<Link> {
   const link = new Link(socket, { slot: path, pid: 0, code: '', relay: false });
   link.handle(...(options.handlers ?? []));
   link.on(...(options.notices ?? []));
@@ -50,8 +53,11 @@ export interface FrameStream {
 }
 
 /** Dials and says hello, then hands over the frames unread. Errors as `dial`. */
-export async function dialFrames(path: string, options: DialOptions): Promise<FrameStream> {
-  const socket = await connectPatiently(path, options);
+export function dialFrames(path: string, options: DialOptions): Promise<FrameStream> {
+  return patiently(path, options, (socket) => framesOver(socket, path, options));
+}
+
+async function framesOver(socket: Socket, path: string, options: DialOptions): Promise<FrameStream> {
   const decoder = new FrameDecoder();
   const early: Buffer[] = [];
   const answered = Promise.withResolvers<HelloAnswer>();
@@ -105,16 +111,20 @@ function helloOf({ token, slot, code = '', relay }: DialOptions): Hello {
 
 /** Nothing there yet: worth another try while the peer may still be starting. */
 const NOT_YET = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN']);
+/** It is there and says no hello: it stands still for a moment, or leaves, and another one comes. */
+const NO_HELLO: ReadonlySet<string> = new Set<ErrorCode>(['TIMEOUT', 'PEER_GONE']);
 
-async function connectPatiently(path: string, { signal, startingMs = 0 }: DialOptions): Promise<Socket> {
+async function patiently<T>(path: string, { signal, startingMs = 0 }: DialOptions, greet: (socket: Socket) => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + startingMs;
   for (let pauseMs: number = limits.ipc.redialMinMs; ; pauseMs = Math.min(pauseMs * 2, limits.ipc.redialMaxMs)) {
     try {
-      return await connectOnce(path, signal);
+      return await greet(await connectOnce(path, signal));
     } catch (thrown) {
       if (signal?.aborted) throw abortReason(signal);
       const leftMs = deadlineMs - performance.now();
-      if (!NOT_YET.has(errnoOf(thrown) ?? '') || leftMs <= 0) {
+      const mayPass = isAgentError(thrown) ? NO_HELLO.has(thrown.code) : NOT_YET.has(errnoOf(thrown) ?? '');
+      if (!mayPass || leftMs <= 0) {
+        if (isAgentError(thrown)) throw thrown;
         throw new AgentError('PEER_UNREACHABLE', `nothing answers at ${path}`, { cause: thrown, facts: { errno: errnoOf(thrown) } });
       }
       await sleep(Math.min(pauseMs, leftMs), signal);

@@ -153,12 +153,12 @@ t.test('a profile has its own home in the shell', async (t) => {
 });
 
 t.test('without a terminal the worker leaves by itself with 0, and an open one keeps it', async (t) => {
-  using home = testHome({ 'config.yaml': 'supervisor: { workers: { terminal: { idle_ms: 2000 } } }\n' });
+  using home = testHome({ 'config.yaml': 'supervisor: { workers: { terminal: { idle_ms: 4000 } } }\n' });
   await using worker = await startWorker(home, 'terminal');
   const { link, said } = await listen(worker);
   const { pty_id } = await link.call(contract.open, size);
-  link.notify(contract.input, { pty_id, data: 'sleep 4; echo still-$((40 + 2))\r' });
-  await until('twice the idle time', () => said().includes('still-42'));
+  link.notify(contract.input, { pty_id, data: 'sleep 6; echo still-$((40 + 2))\r' });
+  await until('more than the idle time', () => said().includes('still-42'));
   t.equal(worker.child.exitCode, null, 'still there while a terminal is open');
   await link.call(contract.close, { pty_id });
   await until('it left', () => worker.child.exitCode !== null);

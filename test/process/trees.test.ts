@@ -133,7 +133,7 @@ t.test('strays of a worker that died while no supervisor ran are ended, those of
   t.notOk(isGone(theirs), 'the other home keeps its own');
 });
 
-t.test('one look serves all who ask at once, and is quick', async (t) => {
+t.test('one look serves all who ask at once', async (t) => {
   using home = testHome();
   const trees = new Trees({ home: home.root, cgroupRoot: null });
   const marks = Array.from({ length: 20 }, (_, index) => trees.newMark(`s${index}`));
@@ -141,9 +141,16 @@ t.test('one look serves all who ask at once, and is quick', async (t) => {
     spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env: { PATH: process.env.PATH, ...trees.environment(mark) } }),
   );
   t.teardown(() => children.forEach((child) => child.kill('SIGKILL')));
-  const startedAt = performance.now();
-  t.same([...new Set(await Promise.all(marks.map((mark) => trees.killMarked(mark))))], [true]);
-  t.ok(performance.now() - startedAt < 1_000, `${Math.round(performance.now() - startedAt)} ms`);
+  const cpuMs = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = process.threadCpuUsage();
+    await work();
+    const { user, system } = process.threadCpuUsage(before);
+    return (user + system) / 1_000;
+  };
+  const [first, ...others] = marks as [string, ...string[]];
+  const oneMs = await cpuMs(async () => t.ok(await trees.killMarked(first)));
+  const othersMs = await cpuMs(async () => t.same([...new Set(await Promise.all(others.map((mark) => trees.killMarked(mark))))], [true]));
+  t.ok(othersMs < oneMs * 8, `${Math.round(oneMs)} ms of the processor for one, ${Math.round(othersMs)} ms for nineteen`);
   t.ok(children.every(({ pid }) => isGone(pid!)));
 });
 

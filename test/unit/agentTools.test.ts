@@ -63,25 +63,21 @@ t.test('a command over its time is ended with everything it started', async (t) 
   await until('the group is gone', () => !groupAlive(groups[0]!));
 });
 
-t.test('an interrupt ends a command that ignores SIGTERM, and its children, at once', async (t) => {
+t.test('an interrupt ends a command that ignores SIGTERM, and its children', async (t) => {
   const { run, groups } = terminal();
   const controller = new AbortController();
   let said = '';
   const running = run({ command: 'trap "" TERM; sleep 301 & echo $!; wait; sleep 301' }, controller.signal, (line) => (said = line));
   await until('it runs', () => said !== '');
-  const startedAt = performance.now();
   controller.abort();
   t.match(await running, { text: `${said}\n[ended by SIGKILL]` });
-  t.ok(performance.now() - startedAt < 1_500, 'at once');
   await until('the grandchild is gone', () => startTimeOf(Number(said)) === undefined);
   await until('the group is gone', () => !groupAlive(groups[0]!));
 });
 
 t.test('a background process does not hold the command open and does not outlive it', async (t) => {
   const { run, groups } = terminal();
-  const startedAt = performance.now();
   t.match(await run({ command: 'sleep 302 & echo started' }), { text: 'started' });
-  t.ok(performance.now() - startedAt < 3_000);
   await until('the group is gone', () => !groupAlive(groups[0]!));
 });
 

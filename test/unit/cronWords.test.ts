@@ -93,11 +93,9 @@ t.test('a calendar shows no run that the job will not have, none in the past, an
   t.throws(() => calendarOf([], { fromMs: NOW, toMs: NOW + 63 * DAY_MS, nowMs: NOW }), { code: 'INVALID_PARAMS', field: 'to' });
   t.throws(() => calendarOf([], { fromMs: NOW, toMs: NOW - 1, nowMs: NOW }), { code: 'INVALID_PARAMS' });
   const many = Array.from({ length: 600 }, () => job('every 4h'));
-  const startedAt = performance.now();
   const answer = calendarOf(many, { fromMs: NOW, toMs: NOW + 60 * DAY_MS, nowMs: NOW });
   t.equal(answer.truncated, true);
   t.ok(answer.runs.length <= 4_000);
-  t.ok(performance.now() - startedAt < 2_000);
 });
 
 t.test('every blueprint makes a job of its defaults that can be scheduled, and refuses what does not fit', async (t) => {

