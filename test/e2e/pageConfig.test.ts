@@ -75,6 +75,27 @@ await t.test('YAML: an error is shown at its line and nothing is written; mended
   t.match(config(), /Bearer abc123def456[\s\S]*timezone: UTC/);
 });
 
+await t.test('settings that belong together: one of them alone is refused with the reason, all of them are saved at once', async (t) => {
+  const { page } = await browser.open(`${dashboard.address}config`);
+  await page.getByRole('searchbox').fill('fire_jwt');
+  const before = config();
+  await page.getByRole('textbox', { name: 'Audience of its tokens' }).fill('agent:home');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page
+    .getByRole('region', { name: 'Unsaved changes' })
+    .getByText(/cron\.fire_jwt/)
+    .first()
+    .waitFor();
+  await keepScreenshot(page, 'config-together');
+  t.same(await accessibilityFaults(page), []);
+  t.equal(config(), before, 'nothing is half-written');
+  await page.getByRole('textbox', { name: 'Keys of an outside scheduler' }).fill('https://issuer.example/jwks.json');
+  await page.getByRole('textbox', { name: 'Purpose of its tokens' }).fill('cron_fire');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved, and in effect').waitFor();
+  t.match(config(), /fire_jwt:[^]*jwks_url: https:\/\/issuer\.example\/jwks\.json/);
+});
+
 await t.test('two editors: the second hears what the first changed, and neither change is lost', { timeout: 60_000 }, async (t) => {
   const { page } = await browser.open(`${dashboard.address}config`);
   await page.getByRole('searchbox').fill('approvals.mode');
