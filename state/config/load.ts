@@ -73,13 +73,13 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
 
 function problemIn(document: Document.Parsed, issue: Issue, { path, counter }: { path: string; counter: LineCounter }): ConfigProblem {
   const key = issue.path.map(String).join('.');
-  return {
-    path,
-    ...positionOf(document, issue.path, counter),
-    key,
-    message: `${key || 'the file'}: ${issue.message}`,
-    fix: fixOf(key, issue),
-  };
+  const place = { path, ...positionOf(document, issue.path, counter), key };
+  if (issue.code === 'invalid_type' && issue.path.length > 1 && !document.hasIn(issue.path)) {
+    const owner = issue.path.slice(0, -1).map(String).join('.');
+    const takes = issue.expected ? ` (${articled(issue.expected)})` : '';
+    return { ...place, message: `${key} is missing; ${owner} needs it`, fix: `write ${key} too${takes}, or leave out ${owner}` };
+  }
+  return { ...place, message: `${key || 'the file'}: ${issue.message}`, fix: fixOf(key, issue) };
 }
 
 /** The whole file as plain values, unchecked. Errors: CONFIG_INVALID, HOME_UNUSABLE. */

@@ -39,7 +39,15 @@ t.test('a wrong value names the key, line and column, and what it takes', async 
     ['mcp_servers: [a]\n', { line: 1, column: 14, key: 'mcp_servers', fix: 'mcp_servers takes a map of names' }],
     ['mcp_servers:\n  s: { url: "ftp://x" }\n', { line: 2, column: 13, key: 'mcp_servers.s.url' }],
     ['mcp_servers:\n  s:\n', { line: 2, key: 'mcp_servers.s', fix: 'mcp_servers.s takes a map of keys' }],
-    ['services:\n  bridge:\n    args: []\n', { line: 3, key: 'services.bridge.command', fix: 'services.bridge.command takes a string' }],
+    [
+      'services:\n  bridge:\n    args: []\n',
+      {
+        line: 3,
+        key: 'services.bridge.command',
+        message: 'services.bridge.command is missing; services.bridge needs it',
+        fix: 'write services.bridge.command too (a string), or leave out services.bridge',
+      },
+    ],
     [
       'platform_toolsets:\n  irc: [a, 5]\n',
       { line: 2, column: 12, key: 'platform_toolsets.irc.1', fix: 'platform_toolsets.irc.1 takes a string' },

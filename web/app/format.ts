@@ -24,8 +24,8 @@ export function age(at: string, nowMs: number = Date.now()): string {
 
 export const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 100 * 2 ** 20 ? 1 : 0)} MB`;
 
-/** The service's messages begin in lower case, as parts of a line in a terminal. */
-export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** The service's messages begin in lower case, as parts of a line in a terminal. A key, a path or a name in code stays as it is. */
+export const sentence = (text: string): string => (/^\S*[._/`"=-]\w/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
 
 /** `812 bytes`, `3.4 KB`, `1.2 MB`. */
 export function fileSize(bytes: number): string {
