@@ -4,6 +4,7 @@
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
+import { errnoOf } from '../base/errors.ts';
 import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
@@ -64,20 +65,35 @@ const isNumber = (name: string): boolean => name.charCodeAt(0) >= 48 && name.cha
 /** Of a larger environment only the beginning is looked through. */
 const ENVIRONMENT_MAX_BYTES = 256 * 1024;
 
-/** One buffer for all: half the time of readFileSync. Undefined for processes of others and for those that just ended; a zombie's is empty. */
+/** One buffer for all: half the time of readFileSync. Undefined for processes of others and for those that just ended. */
 function environmentOf(pid: string, buffer: Buffer): Buffer | undefined {
-  let fd: number | undefined;
   try {
-    fd = openSync(`/proc/${pid}/environ`, 'r');
+    return contentOf(`/proc/${pid}/environ`, buffer);
+  } catch (thrown) {
+    // It has no memory: it has ended, or belongs to the kernel, or its main thread alone has ended.
+    return errnoOf(thrown) === 'ESRCH' ? environmentOfThread(pid, buffer) : undefined;
+  }
+}
+
+function environmentOfThread(pid: string, buffer: Buffer): Buffer | undefined {
+  try {
+    const other = readdirSync(`/proc/${pid}/task`).find((id) => id !== pid);
+    return other === undefined ? undefined : contentOf(`/proc/${pid}/task/${other}/environ`, buffer);
+  } catch {
+    return undefined;
+  }
+}
+
+function contentOf(path: string, buffer: Buffer): Buffer {
+  const fd = openSync(path, 'r');
+  try {
     let length = 0;
     for (let read = -1; read !== 0 && length < buffer.length; length += read) {
       read = readSync(fd, buffer, length, buffer.length - length, null);
     }
     return buffer.subarray(0, length);
-  } catch {
-    return undefined;
   } finally {
-    if (fd !== undefined) closeSync(fd);
+    closeSync(fd);
   }
 }
 

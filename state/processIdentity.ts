@@ -35,12 +35,12 @@ function readBootId(): string {
   }
 }
 
-/** Start time of a living process, `undefined` when there is none. A zombie counts as dead. */
+/** Start time of a living process, `undefined` when there is none. A zombie counts as dead, unless threads of it go on. */
 export function startTimeOf(pid: number): number | undefined {
   try {
     if (process.platform === 'linux') {
       const fields = statFields(pid);
-      return fields[0] === 'Z' || fields[0] === 'X' ? undefined : Number(fields[19]);
+      return isOver(fields) ? undefined : Number(fields[19]);
     }
     const started = outputOf('ps', '-o', 'lstart=', '-p', String(pid));
     return started ? Math.floor(Date.parse(started) / 1_000) : undefined;
@@ -76,12 +76,15 @@ export function groupAlive(pgid: number): boolean {
 function isLivingMember(name: string, pgid: number): boolean {
   if (!/^\d+$/.test(name)) return false;
   try {
-    const [state, , group] = statFields(Number(name));
-    return Number(group) === pgid && state !== 'Z' && state !== 'X';
+    const fields = statFields(Number(name));
+    return Number(fields[2]) === pgid && !isOver(fields);
   } catch {
     return false;
   }
 }
+
+/** A main thread that has ended alone is shown as a zombie too, while the others go on. */
+const isOver = ([state, ...more]: string[]): boolean => state === 'X' || (state === 'Z' && Number(more[16]) <= 1);
 
 /** Fields of /proc/<pid>/stat from the third (state) on. */
 function statFields(pid: number): string[] {

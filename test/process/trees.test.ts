@@ -154,6 +154,30 @@ t.test('one look serves all who ask at once', async (t) => {
   t.ok(children.every(({ pid }) => isGone(pid!)));
 });
 
+const ENDS_ITS_MAIN_THREAD = `
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+`;
+
+t.test('a program whose main thread has ended and whose others go on is alive, and is found by its mark', async (t) => {
+  using home = testHome();
+  const trees = new Trees({ home: home.root, cgroupRoot: null });
+  const mark = trees.newMark('a');
+  const child = spawn('python3', ['-c', ENDS_ITS_MAIN_THREAD], {
+    detached: true,
+    stdio: 'ignore',
+    env: { PATH: process.env.PATH, ...trees.environment(mark) },
+  });
+  const pid = child.pid!;
+  t.teardown(() => child.kill('SIGKILL'));
+  await until('its main thread is a zombie', () => /^\d+ \(.*\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')));
+  t.ok(startTimeOf(pid) !== undefined && groupAlive(pid), 'it is not taken for dead');
+  t.equal(await trees.killMarked(mark), true);
+  await until('it is gone', () => isGone(pid));
+  t.equal(groupAlive(pid), false);
+});
+
 t.test('an entry is found wherever it stands, and only as a whole', async (t) => {
   const started = (env: NodeJS.ProcessEnv) => {
     const child = spawn('sleep', ['60'], { stdio: 'ignore', env });
