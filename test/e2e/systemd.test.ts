@@ -246,7 +246,7 @@ t.test('for the machine, running as a user', { skip }, async (t) => {
     await systemd.must([
       'sh',
       '-c',
-      `mkdir -p ${variant.unitFile}.d && printf '[Service]\\nWatchdogSec=2\\nTimeoutAbortSec=1\\n' > ${dropIn}`,
+      `mkdir -p ${variant.unitFile}.d && printf '[Service]\\nWatchdogSec=6\\nTimeoutAbortSec=2\\n' > ${dropIn}`,
     ]);
     await systemctl('daemon-reload');
     await systemctl('restart', UNIT);
