@@ -29,7 +29,7 @@ export interface Signs {
 export interface ProcessSigns {
   /** One letter of /proc/<pid>/stat: R S D T t Z. */
   state: string;
-  /** Main thread: share of the time since the last look that it computed or waited in line to; undefined at the first one. */
+  /** Main thread, and those that collect its garbage: share of the time since the last look that they computed or waited in line to; undefined at the first one. */
   mainShare: number | undefined;
   /** How long of the looks so far it only stood in line for a processor: the machine's fault, not its own. */
   inLineMs?: number | undefined;

@@ -37,9 +37,25 @@ export function lookAtMain(pid: number, nowMs: number, before?: MainLook): MainL
 
 /** Time that the main thread had the processor or waited in line for it: on a busy machine a loop that computes gets only a part of it. */
 function processorMs(pid: number, stat: string[]): { wantedMs: number; waitedMs: number } {
-  const [ranNs, waitedNs] = textOf(`/proc/${pid}/task/${pid}/schedstat`).split(' ').map(Number);
-  if (ranNs !== undefined && waitedNs !== undefined) return { wantedMs: (ranNs + waitedNs) / 1e6, waitedMs: waitedNs / 1e6 };
-  return { wantedMs: ((Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND) * 1_000, waitedMs: 0 };
+  const main = scheduledMs(`/proc/${pid}/task/${pid}`);
+  if (!main) return { wantedMs: ((Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND) * 1_000, waitedMs: 0 };
+  return { wantedMs: main.ranMs + main.waitedMs + helpersMs(pid), waitedMs: main.waitedMs };
+}
+
+/** The same of the threads that collect its garbage and compile for it: a loop that fills the memory mostly waits for them. */
+function helpersMs(pid: number): number {
+  return namesIn(`/proc/${pid}/task`).reduce((sum, thread) => {
+    const dir = `/proc/${pid}/task/${thread}`;
+    if (thread === String(pid) || textOf(`${dir}/comm`).trim() !== 'V8Worker') return sum;
+    const { ranMs, waitedMs } = scheduledMs(dir) ?? { ranMs: 0, waitedMs: 0 };
+    return sum + ranMs + waitedMs;
+  }, 0);
+}
+
+/** Undefined where the kernel keeps no such account. */
+function scheduledMs(dir: string): { ranMs: number; waitedMs: number } | undefined {
+  const [ranNs, waitedNs] = textOf(`${dir}/schedstat`).split(' ').map(Number);
+  return ranNs === undefined || waitedNs === undefined ? undefined : { ranMs: ranNs / 1e6, waitedMs: waitedNs / 1e6 };
 }
 
 /** Of the process and what it holds; every list is cut. */

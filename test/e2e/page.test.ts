@@ -8,9 +8,9 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
-t.test('the page and a chat on the rehearsal model', { timeout: 110_000 }, async (t) => {
+t.test('the page and a chat on the rehearsal model', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using _agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);

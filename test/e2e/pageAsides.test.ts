@@ -17,7 +17,7 @@ const rows = (page: Page): Promise<string[]> =>
     .toSorted((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
     .map((row) => row.dataset.role === 'user' ? row.innerText.trim() : row.dataset.aside ? 'aside ' + row.dataset.aside + ': ' + row.innerText.replaceAll(/\\s+/g, ' ').trim() : 'answer')`);
 
-t.test('what is asked beside a chat stays in it', { timeout: 120_000 }, async (t) => {
+t.test('what is asked beside a chat stays in it', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   const first = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);

@@ -17,7 +17,7 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(170_000);
+t.setTimeout(240_000);
 
 /** Paths of the requests of one method that the page makes from now on. */
 function requestsOf(page: Page, method: string): string[] {
@@ -26,7 +26,7 @@ function requestsOf(page: Page, method: string): string[] {
   return seen;
 }
 
-t.test('what cannot be taken back on the way to a chat platform is asked about first', { timeout: 60_000 }, async (t) => {
+t.test('what cannot be taken back on the way to a chat platform is asked about first', { timeout: 200_000 }, async (t) => {
   await using server = await startNgircd({ password: 'kept-until-asked' });
   using home = testHome({
     'config.yaml': `platforms:\n  irc: { host: 127.0.0.1, port: ${server.port}, channels: ["#room"] }\n`,
@@ -68,7 +68,7 @@ t.test('what cannot be taken back on the way to a chat platform is asked about f
   await until('it is gone', () => !readFileSync(home.env, 'utf8').includes('kept-until-asked'));
 });
 
-t.test('an installation that a restart of the dashboard cut off says so instead of working for ever', { timeout: 60_000 }, async (t) => {
+t.test('an installation that a restart of the dashboard cut off says so instead of working for ever', { timeout: 200_000 }, async (t) => {
   // A registry that takes the request and never answers.
   const registry = createServer(() => {}).listen(0, '127.0.0.1');
   await new Promise((resolve) => registry.once('listening', resolve));
@@ -99,7 +99,7 @@ t.test('an installation that a restart of the dashboard cut off says so instead 
 
 t.test(
   'under Files: Enter pressed twice makes one folder, the trash gives back, half an upload is not a file',
-  { timeout: 60_000 },
+  { timeout: 200_000 },
   async (t) => {
     using home = testHome();
     const root = join(home.root, '..', 'files');
@@ -162,7 +162,7 @@ t.test(
   },
 );
 
-t.test('an upload goes on while one looks elsewhere, and is heard of when it fails there', { timeout: 60_000 }, async (t) => {
+t.test('an upload goes on while one looks elsewhere, and is heard of when it fails there', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   const root = join(home.root, '..', 'files');
   mkdirSync(root, { recursive: true });
@@ -196,7 +196,7 @@ t.test('an upload goes on while one looks elsewhere, and is heard of when it fai
   t.notOk(existsSync(join(root, 'large.bin')));
 });
 
-t.test('a full store of the browser costs no word: what is written stands, is sent and answered', { timeout: 60_000 }, async (t) => {
+t.test('a full store of the browser costs no word: what is written stands, is sent and answered', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using _agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);
@@ -218,7 +218,7 @@ t.test('a full store of the browser costs no word: what is written stands, is se
   t.same(errors, []);
 });
 
-t.test('words for a chat that is gone stay in their box, and say why', { timeout: 60_000 }, async (t) => {
+t.test('words for a chat that is gone stay in their box, and say why', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using _agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);
@@ -235,7 +235,7 @@ t.test('words for a chat that is gone stay in their box, and say why', { timeout
 
 t.test(
   'a pause of one profile is seen where the profile is chosen, on its jobs and on Workers, and is made and lifted there',
-  { timeout: 90_000 },
+  { timeout: 200_000 },
   async (t) => {
     using home = testHome({ 'profiles/work/SOUL.md': 'You work.', 'profiles/rest/SOUL.md': 'You rest.' });
     await using service = await startService(home);

@@ -13,7 +13,7 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(170_000);
+t.setTimeout(240_000);
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC',
@@ -29,7 +29,7 @@ const menu = async (page: Page, entry: string) => {
 };
 const toast = (page: Page, text: string) => page.getByRole('status').getByText(text);
 
-t.test('a chat and everything in it', { timeout: 170_000 }, async (t) => {
+t.test('a chat and everything in it', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   const dir = mkdtempSync(join(tmpdir(), 'agent-chat-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));

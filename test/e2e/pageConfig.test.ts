@@ -10,7 +10,7 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const TEXT = `# my settings
 approvals:
@@ -26,7 +26,7 @@ const config = () => readFileSync(home.config, 'utf8');
 
 await t.test(
   'a setting is found, changed and saved; comments stay, and what is set is told from defaults',
-  { timeout: 60_000 },
+  { timeout: 200_000 },
   async (t) => {
     const { page, errors } = await browser.open(`${dashboard.address}config`);
     await page.getByRole('searchbox').waitFor();
@@ -54,7 +54,7 @@ await t.test(
   },
 );
 
-await t.test('YAML: an error is shown at its line and nothing is written; mended, it is saved', { timeout: 60_000 }, async (t) => {
+await t.test('YAML: an error is shown at its line and nothing is written; mended, it is saved', { timeout: 200_000 }, async (t) => {
   const { page } = await browser.open(`${dashboard.address}config`);
   await page.getByRole('tab', { name: 'YAML' }).click();
   const editor = page.getByLabel('config.yaml');
@@ -96,7 +96,7 @@ await t.test('settings that belong together: one of them alone is refused with t
   t.match(config(), /fire_jwt:[^]*jwks_url: https:\/\/issuer\.example\/jwks\.json/);
 });
 
-await t.test('two editors: the second hears what the first changed, and neither change is lost', { timeout: 60_000 }, async (t) => {
+await t.test('two editors: the second hears what the first changed, and neither change is lost', { timeout: 200_000 }, async (t) => {
   const { page } = await browser.open(`${dashboard.address}config`);
   await page.getByRole('searchbox').fill('approvals.mode');
   await page.locator('[data-key="approvals.mode"]').getByRole('combobox').selectOption('smart');
@@ -112,7 +112,7 @@ await t.test('two editors: the second hears what the first changed, and neither 
 
 await t.test(
   'a look back at the tab does not make a list of somebody else part of what was begun before',
-  { timeout: 60_000 },
+  { timeout: 200_000 },
   async (t) => {
     const { page } = await browser.open(`${dashboard.address}config`);
     await page.getByRole('searchbox').fill('disabled_toolsets');
@@ -138,7 +138,7 @@ await t.test(
   },
 );
 
-await t.test('a change that would lock the user out is refused with the reason', { timeout: 60_000 }, async (t) => {
+await t.test('a change that would lock the user out is refused with the reason', { timeout: 200_000 }, async (t) => {
   const { page } = await browser.open(`${dashboard.address}config`);
   await page.getByRole('searchbox').fill('dashboard.port');
   await page.getByRole('textbox', { name: 'Port', exact: true }).fill('0');
@@ -147,7 +147,7 @@ await t.test('a change that would lock the user out is refused with the reason',
   t.notMatch(config(), /port: 0/);
 });
 
-await t.test('leaving with changes that are not saved asks first', { timeout: 60_000 }, async (t) => {
+await t.test('leaving with changes that are not saved asks first', { timeout: 200_000 }, async (t) => {
   const { page } = await browser.open(`${dashboard.address}config`);
   await page.getByRole('searchbox').fill('approvals.mode');
   await page.locator('[data-key="approvals.mode"]').getByRole('combobox').selectOption('off');
@@ -161,7 +161,7 @@ await t.test('leaving with changes that are not saved asks first', { timeout: 60
   await page.waitForURL(/workers/);
 });
 
-await t.test('a broken file is named with its line; dark, and on a phone', { timeout: 60_000 }, async (t) => {
+await t.test('a broken file is named with its line; dark, and on a phone', { timeout: 200_000 }, async (t) => {
   home.write('config.yaml', 'approvals: { mode: maybe }\n');
   await using phone = await startBrowser({ width: 390, height: 844, phone: true, colorScheme: 'dark' });
   const { page } = await phone.open(`${dashboard.address}config`);

@@ -10,9 +10,9 @@ import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
-t.test('jobs are made, seen, run, changed and deleted in the page', { timeout: 110_000 }, async (t) => {
+t.test('jobs are made, seen, run, changed and deleted in the page', { timeout: 200_000 }, async (t) => {
   using home = testHome({
     'scripts/hello.sh': 'echo "<img src=x onerror=window.hacked=1> hello"\n',
     'scripts/fails.sh': 'echo no >&2; exit 3\n',

@@ -13,7 +13,7 @@ import { until } from '../harness/until.ts';
 import { message } from '../harness/records.ts';
 
 await ensurePage();
-t.setTimeout(115_000);
+t.setTimeout(240_000);
 
 /** More than the list reads at once. */
 const CHATS = 230;
@@ -65,7 +65,7 @@ const excess = (page: Page): Promise<number> =>
     .getByTestId('messages')
     .evaluate(({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth - clientWidth);
 
-t.test('a day with the page', { timeout: 112_000 }, async (t) => {
+t.test('a day with the page', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using service = await startService(home);
   await service.ready();

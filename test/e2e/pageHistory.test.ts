@@ -13,27 +13,30 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 const connected = (page: Page) => page.getByText('Connected', { exact: true }).waitFor();
 
-t.test('a long chat opens at its end, reads older pages as one goes back, and never moves what is read', { timeout: 60_000 }, async (t) => {
-  using home = testHome();
-  await using agent = await startWorker(home, 'agent', { demo: true });
-  using link = await agent.dial();
-  const { imported_ids: ids } = await link.call(sessionImport, { sessions: [longChat(1_200)] });
-  await using dashboard = await startDashboard(home);
-  await using browser = await startBrowser();
-  const { page, errors } = await browser.open(`${dashboard.address}chat/${ids[0]}`);
-  await page.getByText('answer 600', { exact: true }).waitFor();
-  t.ok((await page.locator('[data-role]').count()) < 60, 'only what is near the screen is drawn');
+t.test(
+  'a long chat opens at its end, reads older pages as one goes back, and never moves what is read',
+  { timeout: 200_000 },
+  async (t) => {
+    using home = testHome();
+    await using agent = await startWorker(home, 'agent', { demo: true });
+    using link = await agent.dial();
+    const { imported_ids: ids } = await link.call(sessionImport, { sessions: [longChat(1_200)] });
+    await using dashboard = await startDashboard(home);
+    await using browser = await startBrowser();
+    const { page, errors } = await browser.open(`${dashboard.address}chat/${ids[0]}`);
+    await page.getByText('answer 600', { exact: true }).waitFor();
+    t.ok((await page.locator('[data-role]').count()) < 60, 'only what is near the screen is drawn');
 
-  const box = `document.querySelector('[data-testid=messages]')`;
-  await page.evaluate(`window.moves = []`);
-  await until('the first message is there', async () => {
-    await page.evaluate(`${box}.scrollTop -= 2500`);
-    // What stands in the middle of the screen stays there while a page comes in above it.
-    await page.evaluate(`new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))).then(() => new Promise((done) => {
+    const box = `document.querySelector('[data-testid=messages]')`;
+    await page.evaluate(`window.moves = []`);
+    await until('the first message is there', async () => {
+      await page.evaluate(`${box}.scrollTop -= 2500`);
+      // What stands in the middle of the screen stays there while a page comes in above it.
+      await page.evaluate(`new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))).then(() => new Promise((done) => {
       const box = document.querySelector('[data-testid=messages]');
       const middle = box.getBoundingClientRect().top + box.clientHeight / 2;
       const row = [...box.querySelectorAll('[data-index]')].find((one) => one.getBoundingClientRect().bottom > middle);
@@ -47,16 +50,17 @@ t.test('a long chat opens at its end, reads older pages as one goes back, and ne
       };
       requestAnimationFrame(look);
     }))`);
-    return (await page.getByText('The beginning of this chat').count()) > 0;
-  });
-  const moves = await page.evaluate<number[]>('window.moves');
-  t.ok(moves.length > 50 && Math.max(...moves) <= 2, `nothing jumps: ${Math.max(...moves)} px at most in ${moves.length} frames`);
-  await page.getByRole('button', { name: 'To the end' }).click();
-  await page.getByText('answer 600', { exact: true }).waitFor();
-  t.same(errors, []);
-});
+      return (await page.getByText('The beginning of this chat').count()) > 0;
+    });
+    const moves = await page.evaluate<number[]>('window.moves');
+    t.ok(moves.length > 50 && Math.max(...moves) <= 2, `nothing jumps: ${Math.max(...moves)} px at most in ${moves.length} frames`);
+    await page.getByRole('button', { name: 'To the end' }).click();
+    await page.getByText('answer 600', { exact: true }).waitFor();
+    t.same(errors, []);
+  },
+);
 
-t.test('the model and its effort are chosen for one chat, with what a provider says about its models', { timeout: 60_000 }, async (t) => {
+t.test('the model and its effort are chosen for one chat, with what a provider says about its models', { timeout: 200_000 }, async (t) => {
   await using models = await startOpenAiWith([{ id: 'small-1' }, { id: 'large-1' }], { text: 'from the large one' });
   using home = testHome({
     'config.yaml': `model_catalog:\n  detect_local: false\nmodel:\n  default: house:small-1\nproviders:\n  house:\n    kind: openai-compatible\n    base_url: ${models.url}\n`,
@@ -93,7 +97,7 @@ t.test('the model and its effort are chosen for one chat, with what a provider s
 
 t.test(
   'after an outage every chat of the tab is up to date, also one that nobody looks at; what was not taken says so',
-  { timeout: 90_000 },
+  { timeout: 200_000 },
   async (t) => {
     using home = testHome();
     const port = String(await freePort());
@@ -131,7 +135,7 @@ t.test(
   },
 );
 
-t.test('a chat that somebody begins elsewhere is in the list at once', { timeout: 60_000 }, async (t) => {
+t.test('a chat that somebody begins elsewhere is in the list at once', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);

@@ -11,11 +11,11 @@ import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const evil = '<img src=x onerror=window.hacked=1>';
 
-t.test('servers are added, tested, switched, installed and removed in the page', { timeout: 110_000 }, async (t) => {
+t.test('servers are added, tested, switched, installed and removed in the page', { timeout: 200_000 }, async (t) => {
   await using registry = await startRegistry(
     '@modelcontextprotocol/server-memory',
     '2026.8.31',

@@ -11,14 +11,14 @@ import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 
 await ensurePage();
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 const hostile = 'Likes tea <img src=x onerror="document.title=\'taken over\'">';
 const call = (edit: object) => ({ name: 'memory', args: JSON.stringify(edit) });
 
 t.test(
   'what the agent wants to remember waits in the page, and is written or dropped as its owner says',
-  { timeout: 110_000 },
+  { timeout: 200_000 },
   async (t) => {
     await using models = await startOpenAi(
       {

@@ -10,13 +10,13 @@ import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 
 await ensurePage();
-t.setTimeout(170_000);
+t.setTimeout(240_000);
 
 const HOSTILE = '<img src=x onerror="window.hacked=1">.txt';
 /** Drawn as it stands it would read `billexe.pdf`. */
 const TURNED = 'bill\u202Efdp.exe';
 
-t.test('places that operate the service', { timeout: 165_000 }, async (t) => {
+t.test('places that operate the service', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   const root = join(home.root, '..', 'files');
   mkdirSync(join(root, 'notes'), { recursive: true });

@@ -43,7 +43,7 @@ function png(width: number, height: number): Buffer {
 const script = '<script>document.title = "taken over"</script>';
 const picture = png(900, 500);
 
-t.test('what was sent with a message is there to be looked at', { timeout: 120_000 }, async (t) => {
+t.test('what was sent with a message is there to be looked at', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);

@@ -7,7 +7,7 @@ import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 
 await ensurePage();
-t.setTimeout(115_000);
+t.setTimeout(240_000);
 
 /** Text colours and what they may stand on; AA asks for 4.5. */
 const pairs = [
@@ -53,7 +53,7 @@ const contrastScript = `((pairs) => {
   return ratios.filter(({ ratio }) => ratio < 4.5);
 })(${JSON.stringify(pairs)})`;
 
-t.test('workers, logs and terminal on the running service', { timeout: 110_000 }, async (t) => {
+t.test('workers, logs and terminal on the running service', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using service = await startService(home);
   await service.ready();
@@ -158,7 +158,7 @@ t.test('workers, logs and terminal on the running service', { timeout: 110_000 }
   t.same(complaints, [], 'no exception and no violated policy; losing the dashboard for a moment is none');
 });
 
-t.test('on a phone every place fits the width, and the menu is a drawer', { timeout: 60_000 }, async (t) => {
+t.test('on a phone every place fits the width, and the menu is a drawer', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using service = await startService(home);
   await service.ready();

@@ -7,11 +7,11 @@ import { accessibilityFaults, keepScreenshot } from '../harness/pageChecks.ts';
 import { startService } from '../harness/service.ts';
 
 await ensurePage();
-t.setTimeout(180_000);
+t.setTimeout(240_000);
 
 const fits = 'document.documentElement.scrollWidth <= innerWidth';
 
-t.test('a platform is set up, connected, tried, and says what is wrong when its server goes', { timeout: 150_000 }, async (t) => {
+t.test('a platform is set up, connected, tried, and says what is wrong when its server goes', { timeout: 200_000 }, async (t) => {
   await using server = await startNgircd({ password: 'secret-of-the-irc-server' });
   using home = testHome();
   await using service = await startService(home);
@@ -72,7 +72,7 @@ t.test('a platform is set up, connected, tried, and says what is wrong when its 
   );
 });
 
-t.test('on a phone, in the dark, it fits and can be read', { timeout: 90_000 }, async (t) => {
+t.test('on a phone, in the dark, it fits and can be read', { timeout: 200_000 }, async (t) => {
   using home = testHome({ 'config.yaml': 'platforms: { irc: { enabled: false } }\n' });
   await using service = await startService(home);
   await service.ready();

@@ -9,11 +9,11 @@ import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 
 await ensurePage();
-t.setTimeout(180_000);
+t.setTimeout(240_000);
 
 const fits = 'document.documentElement.scrollWidth <= innerWidth';
 
-t.test('a profile is made, changed, talked to, and deleted', { timeout: 150_000 }, async (t) => {
+t.test('a profile is made, changed, talked to, and deleted', { timeout: 200_000 }, async (t) => {
   using home = testHome({ 'config.yaml': 'memory: { write_approval: true }\n' });
   home.write('skills/home/brew/SKILL.md', '---\nname: brew\ndescription: How tea is made\n---\nBoil <script>alert(1)</script> water.\n');
   home.write('skills/home/bad/SKILL.md', 'no frontmatter\n');
@@ -147,7 +147,7 @@ t.test('a profile is made, changed, talked to, and deleted', { timeout: 150_000 
   );
 });
 
-t.test('on a phone, in the dark, it fits and can be read', { timeout: 90_000 }, async (t) => {
+t.test('on a phone, in the dark, it fits and can be read', { timeout: 200_000 }, async (t) => {
   using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
   await using service = await startService(home);
   await service.ready();

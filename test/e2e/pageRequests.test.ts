@@ -12,7 +12,7 @@ import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const shots = process.env.SCREENSHOTS;
 const look = async (page: Page, name: string) => void (shots && (await page.screenshot({ path: join(shots, `${name}.png`) })));
@@ -23,7 +23,7 @@ async function say(page: Page, text: string): Promise<void> {
   await composer.press('Enter');
 }
 
-t.test('the page asks its owner', { timeout: 110_000 }, async (t) => {
+t.test('the page asks its owner', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);

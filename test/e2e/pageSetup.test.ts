@@ -10,9 +10,9 @@ import { accessibilityFaults, keepScreenshot } from '../harness/pageChecks.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
-t.test('without a model the page offers three ways, and the rehearsal model answers after one press', { timeout: 60_000 }, async (t) => {
+t.test('without a model the page offers three ways, and the rehearsal model answers after one press', { timeout: 200_000 }, async (t) => {
   using home = testHome({ 'config.yaml': 'model_catalog:\n  detect_local: false\n' });
   await using _agent = await startWorker(home, 'agent');
   await using dashboard = await startDashboard(home);
@@ -44,7 +44,7 @@ t.test('without a model the page offers three ways, and the rehearsal model answ
   t.same(errors, []);
 });
 
-t.test('a tab without the token asks for it, and the pasted address opens the page', { timeout: 60_000 }, async (t) => {
+t.test('a tab without the token asks for it, and the pasted address opens the page', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using _agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home, { env: { AGENT_DASHBOARD_HOST: '0.0.0.0', AGENT_DASHBOARD_INSECURE: '1' } });

@@ -8,7 +8,7 @@ import { PASSWORD, startGated, USERNAME } from '../harness/signIn.ts';
 import { startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 t.test('a person signs in with a password, works, and signs out', async (t) => {
   await using s = await startGated();

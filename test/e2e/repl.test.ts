@@ -8,7 +8,7 @@ import { openTerminal, type Terminal } from '../harness/tmux.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const PROMPT = '›';
 

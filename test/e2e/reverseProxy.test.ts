@@ -23,7 +23,7 @@ import { until } from '../harness/until.ts';
 import { onThisMachine, WebClient, type WebAnswer } from '../harness/webClient.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const MB = 1_000_000;
 const kinds: ProxyKind[] = ['nginx', 'caddy', 'apache', 'haproxy'];

@@ -43,7 +43,7 @@ async function connected(service: TestService): Promise<void> {
   });
 }
 
-t.test('chat, MCP, IRC, cron and pause work together, and survive the death of every worker', { timeout: 110_000 }, async (t) => {
+t.test('chat, MCP, IRC, cron and pause work together, and survive the death of every worker', { timeout: 200_000 }, async (t) => {
   await using irc = await startNgircd();
   using home = testHome({ 'config.yaml': configOf(irc.port) });
   await using service = await startService(home, { env: { AGENT_GATEWAY_BOOTSTRAP_STATE: 'running' } });

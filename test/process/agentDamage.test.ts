@@ -11,7 +11,7 @@ import { testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-t.setTimeout(150_000);
+t.setTimeout(240_000);
 
 const PAGE = 4_096;
 

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { runKills } from '../chaos/agentKills.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 t.test('SIGKILL at random points of turns with tools: no accepted message is lost or doubled, no tool runs twice', async (t) => {
   const { problems, figures } = await runKills({ kills: 20, seed: 11 });

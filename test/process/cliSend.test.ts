@@ -5,9 +5,9 @@ import { cliService } from '../harness/cliService.ts';
 import { startNgircd } from '../harness/ngircd.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
-t.test('a message is delivered, from words, a file or a pipe, or the truth is told', { timeout: 90_000 }, async (t) => {
+t.test('a message is delivered, from words, a file or a pipe, or the truth is told', { timeout: 200_000 }, async (t) => {
   await using irc = await startNgircd();
   await using service = cliService({
     'config.yaml': `platforms:\n  irc: { enabled: true, host: 127.0.0.1, port: ${irc.port}, tls: false, nick: agent, channels: ["#room"], allowed_users: ["*"] }\n`,

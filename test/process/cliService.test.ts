@@ -6,9 +6,9 @@ import { errorOf, finished, spawnCli } from '../harness/cli.ts';
 import { cliService, pidOf } from '../harness/cliService.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
-t.test('up, a second up, slot commands, down', { timeout: 100_000 }, async (t) => {
+t.test('up, a second up, slot commands, down', { timeout: 200_000 }, async (t) => {
   await using service = cliService();
   const { agent, status } = service;
 

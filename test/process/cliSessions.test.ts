@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import t from 'tap';
 import { cliService } from '../harness/cliService.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 t.test('conversations are listed, shown, found, renamed, archived, exported, imported and deleted', async (t) => {
   await using service = cliService();

@@ -8,9 +8,9 @@ import { cliService, pidOf } from '../harness/cliService.ts';
 import { freePort } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
-t.test('a slot that cannot start is named with the reason; the rest stays up, and up exits 1', { timeout: 60_000 }, async (t) => {
+t.test('a slot that cannot start is named with the reason; the rest stays up, and up exits 1', { timeout: 200_000 }, async (t) => {
   const stranger = createServer().listen(0, '127.0.0.1');
   await once(stranger, 'listening');
   const { port } = stranger.address() as { port: number };
@@ -23,7 +23,7 @@ t.test('a slot that cannot start is named with the reason; the rest stays up, an
   t.equal((await service.agent('status')).code, 1);
 });
 
-t.test('in the foreground it runs until ctrl-C, which drains and stops all of it', { timeout: 60_000 }, async (t) => {
+t.test('in the foreground it runs until ctrl-C, which drains and stops all of it', { timeout: 200_000 }, async (t) => {
   await using service = cliService();
   const command = spawnCli(['up', '--foreground', '--demo', '--port', '0'], { home: service.home });
   let said = '';
@@ -43,7 +43,7 @@ t.test('in the foreground it runs until ctrl-C, which drains and stops all of it
 
 t.test(
   'chat starts the agent alone when no service runs, and up makes it the full service without a restart',
-  { timeout: 60_000 },
+  { timeout: 200_000 },
   async (t) => {
     await using service = cliService();
     const first = await service.agent('chat', '-q', 'hello', '--json');
@@ -76,7 +76,7 @@ t.test(
 
 t.test(
   'up --demo offers the rehearsal model to the agent that a chat had started, which goes on as it is',
-  { timeout: 60_000 },
+  { timeout: 200_000 },
   async (t) => {
     await using service = cliService();
     t.match(errorOf(await service.agent('chat', '-q', 'hello', '--json')), { code: 'NO_PROVIDER' });
@@ -91,7 +91,7 @@ t.test(
   },
 );
 
-t.test('down stops workers whose supervisor was killed', { timeout: 60_000 }, async (t) => {
+t.test('down stops workers whose supervisor was killed', { timeout: 200_000 }, async (t) => {
   // A sidecar has no socket to be asked over, and would outlive everybody.
   await using service = cliService({ 'config.yaml': "services: { bridge: { command: sh, args: ['-c', 'sleep 1000 & wait'] } }\n" });
   await service.agent('up', '--demo', '--port', '0');

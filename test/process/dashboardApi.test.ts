@@ -22,7 +22,7 @@ t.test('without a supervisor the table is the last snapshot, and a command says 
 
 t.test(
   'with a supervisor: the table, a receipt for a command, 202 for its own restart, and the snapshot once it is gone',
-  { timeout: 60_000 },
+  { timeout: 200_000 },
   async (t) => {
     using home = testHome();
     await using service = await startService(home, { env: { AGENT_DASHBOARD_SESSION_TOKEN: 'pinned-token-of-the-test' } });

@@ -7,7 +7,7 @@ import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 /** Answers of many shapes, read freely. */
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -150,7 +150,7 @@ t.test('status: memory, disk and sessions for the user; on a wider bind a strang
   t.match((await wide.ask('/api/status')).json(), { agent_home: home.root, memory: { system_total_mb: Number } });
 });
 
-t.test('a worker: its row, why it ended with the same words as `agent why`, receipts and log', { timeout: 60_000 }, async (t) => {
+t.test('a worker: its row, why it ended with the same words as `agent why`, receipts and log', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using service = await startService(home, { env: { AGENT_DASHBOARD_SESSION_TOKEN: 'pinned-token-of-the-test' } });
   await service.ready();

@@ -113,7 +113,7 @@ t.test('what is no JSON-RPC object is refused without losing the connection to t
 
 t.test(
   'the agent is killed: the socket stays, open calls are answered PEER_GONE, the next agent is announced and replays',
-  { timeout: 60_000 },
+  { timeout: 200_000 },
   async (t) => {
     using home = testHome();
     await using first = await startWorker(home, 'agent', { demo: true });
@@ -154,7 +154,7 @@ t.test(
   },
 );
 
-t.test('a tab that does not read holds up nobody else, and gets its answers or is told to ask again', { timeout: 60_000 }, async (t) => {
+t.test('a tab that does not read holds up nobody else, and gets its answers or is told to ask again', { timeout: 200_000 }, async (t) => {
   using home = testHome();
   await using _agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home);

@@ -12,12 +12,12 @@ import { openTerminal } from '../harness/tmux.ts';
 import { cliEnv } from '../harness/cli.ts';
 import { projectRoot } from '../harness/worker.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 /** Sooner than by default, and late enough for a machine whose disk other tests keep busy. */
 const CONFIG = JSON.stringify({ supervisor: { liveness: { suspect_ms: 2_000, kill_ms: 8_000 } } });
 
-t.test('drills of the running service', { timeout: 105_000 }, async (t) => {
+t.test('drills of the running service', { timeout: 200_000 }, async (t) => {
   await using service = cliService({ 'config.yaml': CONFIG });
   const { agent, home, status } = service;
   t.equal((await agent('up', '--demo', '--port', '0')).code, 0);

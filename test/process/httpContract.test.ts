@@ -8,7 +8,7 @@ import type { HttpRoute } from '../../ipc/httpRoute.ts';
 import { testHome } from '../harness/home.ts';
 import { startService } from '../harness/service.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const TOKEN = 'token-of-the-contract-test';
 
@@ -87,7 +87,7 @@ const junk = [
   { name: TOO_LARGE, body: '' },
 ];
 
-await t.test('a body that is not what the contract says is refused in words, and nothing fails', { timeout: 100_000 }, async (t) => {
+await t.test('a body that is not what the contract says is refused in words, and nothing fails', { timeout: 200_000 }, async (t) => {
   for (const route of httpRoutes.filter(({ body, access }) => body && access === 'signedIn')) {
     for (const { name, body, type } of junk) {
       // Half a gigabyte is the business of the test of uploads.

@@ -7,7 +7,7 @@ import { testHome } from '../harness/home.ts';
 import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 /** A stopped process answers no drain and takes no SIGTERM. */
 const FOREVER = { drainMs: 50_000, termMs: 50_000 };

@@ -8,7 +8,7 @@ import { testHome, type TestHome } from '../harness/home.ts';
 import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 const quick = { 'config.yaml': 'supervisor: { liveness: { suspect_ms: 500, kill_ms: 2500 } }\n' };
 

@@ -12,7 +12,7 @@ import { startWorker } from '../harness/worker.ts';
 import { callTool } from '../../ipc/contracts/mcp.ts';
 import { createJob, runJob } from '../../ipc/contracts/cron.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 const mark = (name: string) => `test.${name}.${process.pid}`;
 const env = (name: string) => ({ env: { [INCARNATION_VARIABLE]: mark(name) } });

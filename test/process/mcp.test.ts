@@ -7,7 +7,7 @@ import { everything, fixture, node, startHttpServer, startTestBroker } from '../
 import { until } from '../harness/until.ts';
 
 // A machine busy with other tests needs longer than tap's 30 s.
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 t.test('server-everything over stdio: its tools are listed under safe names and answer', async (t) => {
   await using broker = await startTestBroker({ everything: node(everything, { args: [everything, 'stdio'] }) });

@@ -7,7 +7,7 @@ import { fixture, node, startTestBroker, startTimeOf } from '../harness/mcp.ts';
 import { until } from '../harness/until.ts';
 
 // A machine busy with other tests needs longer than tap's 30 s.
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 t.test('callers share a server; equal settings of two profiles share it too', async (t) => {
   const home = testHome({

@@ -7,7 +7,7 @@ import { testHome, type TestHome } from '../harness/home.ts';
 import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 /** The pulse follows the heartbeat, and that follows these. */
 const QUICK = { 'config.yaml': 'supervisor: { liveness: { suspect_ms: 1000, kill_ms: 20000 } }\n' };

@@ -10,7 +10,7 @@ import { startService, type TestService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const TOKEN = 'pinned-token-of-the-test';
 

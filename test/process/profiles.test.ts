@@ -8,7 +8,7 @@ import { startService, type TestService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
 import { WebSocket } from 'ws';
 
-t.setTimeout(90_000);
+t.setTimeout(240_000);
 
 const TOKEN = 'pinned-token-of-the-test';
 
@@ -37,7 +37,7 @@ async function serviceOn(home: TestHome): Promise<TestService> {
 
 t.test(
   'a profile is made, its agent starts when it is first asked, and it is refused what would pull the ground away',
-  { timeout: 40_000 },
+  { timeout: 200_000 },
   async (t) => {
     using home = testHome({ 'config.yaml': 'model: { default: tiny-1 }\n', '.env': 'OPENAI_API_KEY=sk-of-the-default-profile-1\n' });
     home.write('skills/home/brew/SKILL.md', '---\nname: brew\ndescription: tea\n---\nBoil.\n');
@@ -101,7 +101,7 @@ t.test(
 
 t.test(
   'the page of a profile talks to the agent of that profile, which leaves when nobody needs it any more',
-  { timeout: 40_000 },
+  { timeout: 200_000 },
   async (t) => {
     using home = testHome({
       'profiles/work/SOUL.md': 'You work.',

@@ -11,7 +11,7 @@ import { startIdentityProvider, walkForms, type IdentityProvider } from '../harn
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 await using openai = await startOpenAi();
 
 function configOf(server: IdentityProvider, more: Record<string, string> = {}): string {
@@ -65,7 +65,7 @@ await t.test('PKCE: the browser comes back by itself, and the provider answers a
   t.match((await client.turn(await client.create(), 'hello')).complete, { error: { code: 'NO_PROVIDER' } });
 });
 
-await t.test('device code: a code typed elsewhere signs in; the agent asks until then', { timeout: 30_000 }, async (t) => {
+await t.test('device code: a code typed elsewhere signs in; the agent asks until then', { timeout: 200_000 }, async (t) => {
   await using server = await startIdentityProvider();
   using home = testHome({ 'config.yaml': configOf(server) });
   await using worker = await startWorker(home, 'agent');
@@ -188,7 +188,7 @@ await t.test('a damaged auth.json is kept aside, what others keep in it stays, a
   );
 });
 
-await t.test('agent auth login, status and logout do the same from a terminal', { timeout: 60_000 }, async (t) => {
+await t.test('agent auth login, status and logout do the same from a terminal', { timeout: 200_000 }, async (t) => {
   await using server = await startIdentityProvider();
   await using service = cliService({ 'config.yaml': configOf(server) });
   const agent = (...args: string[]) => service.agent('auth', ...args);

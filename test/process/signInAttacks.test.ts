@@ -13,7 +13,7 @@ import { until } from '../harness/until.ts';
 import { WebClient } from '../harness/webClient.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const PUBLIC = 'https://agent.example.org';
 const HOST = 'Host: agent.example.org';

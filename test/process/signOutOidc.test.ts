@@ -15,7 +15,7 @@ import { startGated, type Gated } from '../harness/signIn.ts';
 import { WebClient } from '../harness/webClient.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 interface Scene extends AsyncDisposable {
   s: Gated;

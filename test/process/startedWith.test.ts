@@ -11,7 +11,7 @@ import { cliService } from '../harness/cliService.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 /** Others reach the page through it; nothing listens anywhere else. */
 const key = 'dashboard.public_url';

@@ -42,7 +42,7 @@ async function superviseOutside(home: TestHome, slots: SlotSpec[], code = 'test'
   return { status, pid: child.pid!, kill, [Symbol.asyncDispose]: () => kill('SIGTERM') };
 }
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 /** Whatever a failed test left running ends here: supervisors by pid, workers by group. */
 const strays = new Set<number>();

@@ -16,7 +16,7 @@ import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 const devNull = openSync('/dev/null', 'w');
 const ask = { actor: 'test', cause: 'test', drain: true };

@@ -6,7 +6,7 @@ import { fixtureSlot, superviseFixtures } from '../harness/supervisor.ts';
 import { until } from '../harness/until.ts';
 import type { Why } from '../../ipc/blackBoxes.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 t.test('a parked slot: the sentence and the fix first, how often, the last lines; the same with everything down', async (t) => {
   using home = testHome({ 'config.yaml': 'supervisor: { restart: { base_ms: 5, max_ms: 10 } }\n' });

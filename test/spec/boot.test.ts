@@ -9,7 +9,7 @@ import { until } from '../harness/until.ts';
 const stateOf = (home: TestHome): Record<string, unknown> => JSON.parse(readFileSync(home.gatewayState, 'utf8')) as Record<string, unknown>;
 const only: ServiceOptions = { args: [] };
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 t.test('boot.1 first boot with AGENT_GATEWAY_BOOTSTRAP_STATE=running seeds the file and starts the gateway', async (t) => {
   using home = testHome();

@@ -6,7 +6,7 @@ import { cliService } from '../harness/cliService.ts';
 import { openTerminal, type Terminal } from '../harness/tmux.ts';
 import { projectRoot } from '../harness/worker.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const service = cliService();
 t.equal((await service.agent('up', '--demo', '--port', '0')).code, 0);

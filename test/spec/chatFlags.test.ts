@@ -9,7 +9,7 @@ import { cliEnv } from '../harness/cli.ts';
 import { cliService } from '../harness/cliService.ts';
 import { projectRoot } from '../harness/worker.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 const service = cliService();
 t.before(async () => t.equal((await service.agent('up', '--demo', '--port', '0')).code, 0));

@@ -9,7 +9,7 @@ import { cliService } from '../harness/cliService.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const line = (more: Record<string, unknown>): string =>
   JSON.stringify({ time: new Date().toISOString(), level: 'info', component: 'agent', pid: 1, msg: 'm', ...more });

@@ -12,7 +12,7 @@ import { until } from '../harness/until.ts';
 import { WebClient } from '../harness/webClient.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 /** A browser that writes down what it was to open. */
 function fakeBrowser(home: TestHome): { env: Record<string, string>; opened(): string[] } {

@@ -11,7 +11,7 @@ import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 interface Frame {
   jsonrpc: string;

@@ -8,7 +8,7 @@ import { startIdentityProvider, walkForms } from '../harness/identityProvider.ts
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 await using openai = await startOpenAi();
 await using server = await startIdentityProvider();
 const SECRETS = ['sk-box-1234567890abcdefgh', 'bearer-in-config-1', 'mcp-token-in-config-2', 'sk-new-0987654321qwertyui'];

@@ -15,7 +15,7 @@ import { WebClient } from '../harness/webClient.ts';
 import { projectRoot, startWorker } from '../harness/worker.ts';
 
 await ensurePage();
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const wide = { AGENT_DASHBOARD_HOST: '0.0.0.0' };
 const basic = { AGENT_DASHBOARD_BASIC_AUTH_USERNAME: USERNAME, AGENT_DASHBOARD_BASIC_AUTH_PASSWORD_HASH: cheapHash(PASSWORD) };

@@ -14,7 +14,7 @@ import { fixture, node } from '../harness/mcp.ts';
 import { until } from '../harness/until.ts';
 import { startWorker } from '../harness/worker.ts';
 
-t.setTimeout(60_000);
+t.setTimeout(240_000);
 
 const home = testHome();
 let worker = await startWorker(home, 'agent', { demo: true });
