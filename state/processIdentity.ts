@@ -84,7 +84,10 @@ function isLivingMember(name: string, pgid: number): boolean {
 }
 
 /** A main thread that has ended alone is shown as a zombie too, while the others go on. */
-const isOver = ([state, ...more]: string[]): boolean => state === 'X' || (state === 'Z' && Number(more[16]) <= 1);
+const isOver = (fields: string[]): boolean => fields[0] === 'X' || (fields[0] === 'Z' && Number(fields[THREADS]) <= 1);
+
+/** Place of the number of threads among the fields from the state on. */
+const THREADS = 17;
 
 /** Fields of /proc/<pid>/stat from the third (state) on. */
 function statFields(pid: number): string[] {

@@ -83,8 +83,7 @@ await t.test('settings that belong together: one of them alone is refused with t
   await page.getByRole('button', { name: 'Save' }).click();
   await page
     .getByRole('region', { name: 'Unsaved changes' })
-    .getByText(/cron\.fire_jwt/)
-    .first()
+    .getByText(/cron\.fire_jwt\.jwks_url is missing; cron\.fire_jwt needs it/)
     .waitFor();
   await keepScreenshot(page, 'config-together');
   t.same(await accessibilityFaults(page), []);

@@ -16,6 +16,7 @@ const fits = 'document.documentElement.scrollWidth <= innerWidth';
 t.test('a profile is made, changed, talked to, and deleted', { timeout: 200_000 }, async (t) => {
   using home = testHome({ 'config.yaml': 'memory: { write_approval: true }\n' });
   home.write('skills/home/brew/SKILL.md', '---\nname: brew\ndescription: How tea is made\n---\nBoil <script>alert(1)</script> water.\n');
+  home.write('skills/home/brew/notes.md', 'Green tea: 80 degrees.\n');
   home.write('skills/home/bad/SKILL.md', 'no frontmatter\n');
   home.write('memories/MEMORY.md', 'The kettle is <b>blue</b>.\n');
   await using service = await startService(home);
@@ -83,6 +84,11 @@ t.test('a profile is made, changed, talked to, and deleted', { timeout: 200_000 
     await keepScreenshot(page, 'profiles-skill-conflict');
     await dialog.getByRole('button', { name: 'Take theirs' }).click();
     await until('theirs is shown', async () => (await dialog.getByLabel('Text').inputValue()) === theirs);
+    await dialog.getByLabel('Text').fill(mine);
+    await dialog.getByLabel('File').selectOption('notes.md');
+    await until('the notes are shown', async () => (await dialog.getByLabel('Text').inputValue()) === 'Green tea: 80 degrees.\n');
+    await dialog.getByLabel('File').selectOption({ label: 'SKILL.md (not saved)' });
+    t.equal(await dialog.getByLabel('Text').inputValue(), mine, 'a look at another file takes nothing away');
     await page.keyboard.press('Escape');
     await page.getByRole('switch', { name: 'Offer brew' }).click();
     await page.locator('[role=switch][aria-label="Offer brew"][aria-checked=false]').waitFor();

@@ -75,7 +75,10 @@ export function SkillDialog({ profile, name, onClose }: SkillProps) {
         <SelectField
           label="File"
           value={file}
-          choices={['SKILL.md', ...files.filter((one) => one !== 'SKILL.md')].map((one) => ({ value: one, label: one }))}
+          choices={['SKILL.md', ...files.filter((one) => one !== 'SKILL.md')].map((one) => ({
+            value: one,
+            label: one !== file && drafts[one] ? `${one} (not saved)` : one,
+          }))}
           onChange={(event) => {
             save.reset();
             setFile(event.target.value);
