@@ -24,3 +24,31 @@ export const platformStates = [
   'fatal',
 ] as const;
 export type PlatformWord = (typeof platformStates)[number];
+
+/** Chat platforms that have an adapter; the keys of `platforms` in config.yaml. */
+export const platformIds = ['irc', 'webhook'] as const;
+export type PlatformId = (typeof platformIds)[number];
+
+/** Workers of the service; their settings are under `supervisor.workers`. */
+export const workerKinds = ['agent', 'dashboard', 'cron', 'mcp', 'gateway', 'terminal'] as const;
+export type WorkerKind = (typeof workerKinds)[number];
+
+/** Groups of the agent's own tools, in the order they are listed. */
+export const toolsetNames = [
+  'terminal',
+  'file',
+  'web',
+  'skills',
+  'todo',
+  'memory',
+  'session_search',
+  'clarify',
+  'code_execution',
+  'delegation',
+  'cronjob',
+  'messaging',
+] as const;
+export type ToolsetName = (typeof toolsetNames)[number];
+
+/** Side work that may have a model of its own: the keys of `auxiliary` in config.yaml. */
+export const auxiliaryTasks = ['compression', 'title', 'btw', 'web_extract', 'vision', 'approval'] as const;

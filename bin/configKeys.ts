@@ -4,9 +4,12 @@
  */
 import { z } from 'zod';
 import { AgentError } from '../base/errors.ts';
+import { nearest } from '../base/nearest.ts';
 import type { KeyPath } from '../state/config/edit.ts';
+import { placed, type ConfigProblem } from '../state/config/load.ts';
 import { Config, reservedKeys } from '../state/config/schema.ts';
-import { nearest, unknownName } from './suggest.ts';
+import { unknownName } from './suggest.ts';
+import { note } from './terminal.ts';
 
 export const topLevelKeys: readonly string[] = [...Object.keys(Config.shape), ...reservedKeys].toSorted();
 
@@ -46,3 +49,8 @@ function elementOf(schema: z.ZodType): z.ZodType | undefined {
 
 const unwrap = (schema: z.ZodType | undefined): z.ZodType | undefined =>
   schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema;
+
+/** One line for each setting that was kept although it has no effect. */
+export function noteIneffective(ineffective: readonly ConfigProblem[]): void {
+  for (const setting of ineffective) note(`agent: ${placed(setting)} — ${setting.fix}`);
+}

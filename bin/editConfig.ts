@@ -8,6 +8,7 @@ import { exitCodes } from '../base/exitCodes.ts';
 import { writeFileAtomic } from '../state/atomicFile.ts';
 import { replaceConfigText } from '../state/config/edit.ts';
 import { readText } from '../state/config/load.ts';
+import { noteIneffective } from './configKeys.ts';
 import { note, print, printError } from './terminal.ts';
 
 const TEMPLATE = '# Settings of the agent. `agent config check` says what is wrong; secrets belong into .env.\n';
@@ -30,9 +31,10 @@ export async function editConfig(file: string): Promise<number> {
       return exitCodes.ok;
     }
     try {
-      await replaceConfigText(file, after, before);
+      const { ineffective } = await replaceConfigText(file, after, before);
       rmSync(copy, { force: true });
       print(`Saved ${file}`);
+      noteIneffective(ineffective);
       return exitCodes.ok;
     } catch (thrown) {
       printError(thrown, false);

@@ -5,7 +5,7 @@
 import { isAgentError, messageOf } from '../base/errors.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import type { Redactor } from '../base/redact.ts';
-import { loadConfig, rememberGood, type LoadedConfig } from '../state/config/load.ts';
+import { loadConfig, placed, rememberGood, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets } from '../state/env.ts';
 import { stampOf } from '../state/fileStamp.ts';
 import { listProfiles, type Home } from '../state/home.ts';
@@ -56,14 +56,14 @@ export class Settings {
 
   /** Says what is wrong with them, and hides what is secret. */
   report(problems: Problems, log: Logger, redact: Redactor): void {
-    const { problem, unknown } = this.#loaded;
+    const { problem, ineffective } = this.#loaded;
     if (problem) {
       const place = `${problem.path}:${problem.line}:${problem.column}`;
       problems.set('config', `${place}: ${problem.message}; the last good configuration serves`, problem.fix);
     } else {
       problems.delete('config');
     }
-    for (const key of unknown) log.warn(`config.yaml: the key "${key}" is not known to this version; it is kept and ignored`);
+    for (const setting of ineffective) log.warn(`${placed(setting)} — ${setting.fix}`);
     try {
       redact.learn(readSecrets(this.#home.env).values());
       problems.delete('env');

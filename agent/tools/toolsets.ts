@@ -1,7 +1,8 @@
 /** Names and one-line descriptions of the toolsets (reference, Tools). */
+import type { ToolsetName } from '../../base/closedWords.ts';
 import { isForeignToolset, serverOf } from './foreign.ts';
 
-const descriptions: Readonly<Record<string, string>> = {
+const descriptions: Readonly<Record<ToolsetName, string>> = {
   terminal: 'run shell commands, in the foreground or in the background',
   file: 'read, write, change and search files',
   web: 'search the web and read pages',
@@ -16,8 +17,5 @@ const descriptions: Readonly<Record<string, string>> = {
   messaging: 'send messages to chats',
 };
 
-/** Of the agent itself, in the order they are listed. */
-export const toolsetNames: readonly string[] = Object.keys(descriptions);
-
 export const toolsetDescription = (name: string): string =>
-  descriptions[name] ?? (isForeignToolset(name) ? `tools of the MCP server ${serverOf(name)}` : '');
+  (descriptions as Readonly<Record<string, string>>)[name] ?? (isForeignToolset(name) ? `tools of the MCP server ${serverOf(name)}` : '');

@@ -12,12 +12,12 @@ import { configVersions, newerForm } from '../../state/config/schema.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
 import { refuseSecret } from '../../state/config/accept.ts';
-import { requireKnownKey } from '../configKeys.ts';
+import { noteIneffective, requireKnownKey } from '../configKeys.ts';
 import { note, out, print, printError, printJson } from '../terminal.ts';
 import { textOf } from '../textInput.ts';
 
 const key: Argument = { name: 'key', summary: 'dotted path; a backslash makes a dot part of a name (providers.a\\.b.kind)' };
-const force: Option = { flags: '--force', summary: 'also a key that this version does not know' };
+const force: Option = { flags: '--force', summary: 'write it although it has no effect in this version' };
 
 export const command: Command = {
   name: 'config',
@@ -100,7 +100,7 @@ export const command: Command = {
       name: 'check',
       summary: 'Check the file and name all that is wrong, with line and column',
       options: [jsonOption],
-      examples: [{ line: 'agent config check', does: 'exit code 0 good, 78 not' }],
+      examples: [{ line: 'agent config check', does: 'exit code 0 valid, 1 settings without effect, 78 not usable' }],
       run: check,
     },
   ],
@@ -133,10 +133,11 @@ async function get(input: Input): Promise<number> {
 async function set(input: Input): Promise<number> {
   const [dotted, text] = input.args as [string, string];
   const keys = parseKeyPath(dotted);
-  if (!hasFlag(input, 'force')) requireKnownKey(keys, dotted);
+  const force = hasFlag(input, 'force');
   refuseSecret(keys, text, 'USAGE');
   const file = prepared(input);
-  const { before, after } = await setConfigValue(file, dotted, hasFlag(input, 'text') ? text : parseValue(text));
+  const value = hasFlag(input, 'text') ? text : parseValue(text);
+  const { before, after } = await setConfigValue(file, dotted, value, { force });
   const change = classOf(keys);
   if (input.json) printJson({ path: file, key: dotted, before: before ?? null, after, applies: change.kind, slots: slotsOf(change) });
   else {
@@ -200,25 +201,31 @@ async function check(input: Input): Promise<number> {
   const text = readText(file);
   const problems = configProblems(text, file);
   if (problems.length > 0) return sayWrong(file, problems, input);
-  const { unknown, config } = parseConfigText(text, file);
-  if (input.json) printJson({ path: file, valid: true, problems, unknown, ...configVersions(config) });
-  else {
+  const { ineffective, config } = parseConfigText(text, file);
+  if (input.json) {
+    const unknown = ineffective.map((setting) => setting.key);
+    printJson({ path: file, valid: true, problems: ineffective.map(withoutPath), unknown, ...configVersions(config) });
+  } else {
     const newer = newerForm(config);
     if (newer) note(`agent: ${newer}`);
-    print(text ? `${file} is valid.` : `${file} does not exist; defaults serve.`);
-    if (unknown.length) note(`agent: keys this version does not know, kept as they are: ${unknown.join(', ')}`);
+    if (!text) print(`${file} does not exist; defaults are used.`);
+    else if (ineffective.length === 0) print(`${file} is valid.`);
+    else print(`${file} can be used, but ${ineffective.length === 1 ? '1 setting has' : `${ineffective.length} settings have`} no effect.`);
+    noteIneffective(ineffective);
   }
-  return exitCodes.ok;
+  return ineffective.length > 0 ? exitCodes.failed : exitCodes.ok;
 }
 
-/** Each with its place and what stands there instead, in the words of `agent config explain` where it has any. */
+const withoutPath = ({ path: _path, ...problem }: ConfigProblem): Omit<ConfigProblem, 'path'> => problem;
+
+/** Each with its place and what to write instead, as `agent config explain` describes the setting where it does. */
 async function sayWrong(path: string, found: readonly ConfigProblem[], input: Input): Promise<number> {
   const { fields } = (await import('../../state/config/fields.ts')).configForm();
   const problems = found.map((problem) => {
     const field = fields[problem.key];
     return field ? { ...problem, fix: `${problem.key} takes: ${valuesOf(field).join(', ')}. ${field.description}` } : problem;
   });
-  if (input.json) printJson({ path, valid: false, problems: problems.map(({ path: _path, ...problem }) => problem) });
+  if (input.json) printJson({ path, valid: false, problems: problems.map(withoutPath) });
   // With --json one error, whatever the number of problems.
   for (const problem of input.json ? problems.slice(0, 1) : problems)
     printError(new AgentError('CONFIG_INVALID', placed(problem), { fix: problem.fix }), input.json);
@@ -233,9 +240,10 @@ async function edit(input: Input): Promise<number> {
 async function write(input: Input): Promise<number> {
   const text = await textOf(input.args[0]!, limits.state.configMaxBytes);
   const file = prepared(input);
-  await replaceConfigText(file, text);
-  if (input.json) printJson({ path: file, saved: true });
+  const { ineffective } = await replaceConfigText(file, text);
+  if (input.json) printJson({ path: file, saved: true, problems: ineffective.map(withoutPath) });
   else print(`Saved ${file}`);
+  if (!input.json) noteIneffective(ineffective);
   return exitCodes.ok;
 }
 

@@ -2,7 +2,7 @@
 import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
 import { discardDeliveries, platforms, retryDeliveries, type PlatformState } from '../../ipc/contracts/gateway.ts';
-import { platformIds } from '../../ipc/contracts/platformGuides.ts';
+import { platformIds } from '../../base/closedWords.ts';
 import { loadConfig } from '../../state/config/load.ts';
 import { readGatewayState, type GatewayStateFile } from '../../state/gatewayState.ts';
 import { listProfiles, openHome, type Home } from '../../state/home.ts';

@@ -1,5 +1,5 @@
 /** What can be completed where: the command tree flattened into rows, the same for every shell. */
-import { platformIds } from '../../ipc/contracts/platformGuides.ts';
+import { platformIds } from '../../base/closedWords.ts';
 import { manifest } from '../../services/manifest.ts';
 import { levels, logNames, pauseScopes } from '../../base/closedWords.ts';
 import type { Command, Completion, Option } from '../command.ts';

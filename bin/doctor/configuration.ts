@@ -27,12 +27,12 @@ const forEachProfile = ({ profiles }: Scene, look: (profile: ProfilePaths) => Fi
 function configFiles(scene: Scene): Finding[] {
   return forEachProfile(scene, (profile) => {
     if (!existsSync(profile.config)) return ok('there is none: defaults serve');
-    const { problem, unknown, config } = scene.config(profile);
+    const { problem, ineffective, config } = scene.config(profile);
     if (problem) return fail(`${problem.path}:${problem.line}:${problem.column}: ${problem.message}`, problem.fix);
     const newer = newerForm(config);
     if (newer) return warn(newer, 'use that release again, or set _config_version back once the file has been looked through');
-    if (unknown.length)
-      return warn(`keys that this version does not know: ${unknown.join(', ')}`, 'correct or remove them: agent config edit');
+    if (ineffective.length > 0)
+      return warn(ineffective.map((one) => `line ${one.line}: ${one.message}`).join('; '), 'correct or remove them: agent config edit');
     return ok(profile.config);
   });
 }

@@ -2,6 +2,7 @@
  * What people have to know to set a chat platform up: its variables, its settings and the steps. The gateway's table of
  * adapters (services/gateway/catalog.ts) has one entry for each of these and no other, by type.
  */
+import type { PlatformId } from '../../base/closedWords.ts';
 import { limits } from '../../base/limits.ts';
 
 export interface PlatformVariable {
@@ -126,10 +127,7 @@ export const platformGuides = {
       { key: 'port', kind: 'number', label: 'Port', help: '', default: String(limits.gateway.webhookPort) },
     ],
   },
-} as const satisfies Record<string, PlatformGuide>;
-
-export type PlatformId = keyof typeof platformGuides;
-export const platformIds = Object.keys(platformGuides) as PlatformId[];
+} as const satisfies Record<PlatformId, PlatformGuide>;
 
 /** Undefined = there is no such platform. */
 export const guideOf = (id: string): PlatformGuide | undefined =>

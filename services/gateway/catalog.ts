@@ -2,7 +2,8 @@
  * The platforms this gateway knows, as data. An adapter's module is loaded when its platform is
  * configured, not before: their libraries cost memory. A new platform is a file and a row here.
  */
-import { guideOf, platformGuides, type PlatformId } from '../../ipc/contracts/platformGuides.ts';
+import type { PlatformId } from '../../base/closedWords.ts';
+import { guideOf, platformGuides } from '../../ipc/contracts/platformGuides.ts';
 import type { Secrets } from '../../state/env.ts';
 import type { AdapterFactory } from './adapter.ts';
 

@@ -90,7 +90,7 @@ function write(path: string, { before, after }: { before: string; after: string 
     changed,
     restarts: [...new Set(changed.flatMap(({ slots }) => slots))],
     restart_required: changed.filter(({ applies }) => applies === 'supervisor').map(({ key }) => key),
-    unknown: loaded.unknown,
+    unknown: loaded.ineffective.map(({ key }) => key),
   };
 }
 

@@ -7,7 +7,8 @@ import { AgentError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import { withFileLock } from '../lock.ts';
 import { acceptText } from './accept.ts';
-import { parseYaml, readPlain, readText } from './load.ts';
+import { dottedKey } from './diff.ts';
+import { parseYaml, readPlain, readText, type LoadedConfig } from './load.ts';
 
 export type KeyPath = (string | number)[];
 
@@ -54,23 +55,36 @@ export function parseValue(text: string): unknown {
 }
 
 /**
- * Sets (or, with `undefined`, removes) a value and writes the file. Nothing is written unless the whole
- * result is valid and leaves the dashboard open to its user. Errors: CONFIG_KEY, CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD.
+ * Sets (or, with `undefined`, removes) a value and writes the file. Nothing is written unless the whole result is valid,
+ * leaves the dashboard open to its user, and the value has an effect (`force` writes one that has none).
+ * Errors: CONFIG_KEY, CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD.
  */
-export async function setConfigValue(path: string, dotted: string, value: unknown): Promise<{ before: unknown; after: unknown }> {
-  const before = await setConfigValues(path, { [dotted]: value });
+export async function setConfigValue(
+  path: string,
+  dotted: string,
+  value: unknown,
+  options: { force?: boolean } = {},
+): Promise<{ before: unknown; after: unknown }> {
+  const before = await setConfigValues(path, { [dotted]: value }, options);
   return { before: before[dotted], after: value };
 }
 
 /** Several at once, by dotted path; all of them or none. Answers what stood there. Errors: as of one. */
-export async function setConfigValues(path: string, changes: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+export async function setConfigValues(
+  path: string,
+  changes: Readonly<Record<string, unknown>>,
+  { force = false }: { force?: boolean } = {},
+): Promise<Record<string, unknown>> {
   const wanted = Object.entries(changes).map(([dotted, value]) => ({ dotted, value, wanted: parseKeyPath(dotted) }));
   if (wanted.length === 0) return {};
   return withFileLock(path, () => {
     const old = readText(path);
     const document = parseYaml(old, path);
     const before = wanted.map((change) => [change.dotted, changeIn(document, change)] as const);
-    write(path, { old, document });
+    write(path, { old, document }, (loaded) => {
+      if (force) return;
+      for (const { value, wanted: keys } of wanted) if (value !== undefined) refuseIneffective(loaded, dottedKey(keys));
+    });
     return Object.fromEntries(before);
   });
 }
@@ -98,10 +112,19 @@ export async function listConfigName(
   });
 }
 
-function write(path: string, { old, document }: { old: string; document: Document.Parsed }): void {
+function write(path: string, { old, document }: { old: string; document: Document.Parsed }, check?: (loaded: LoadedConfig) => void): void {
   const text = document.toString({ lineWidth: 0 });
-  acceptText(path, old, text);
+  const { loaded } = acceptText(path, old, text);
+  check?.(loaded);
   writeFileAtomic(path, text);
+}
+
+/** A value that was just set, or a part of it, has no effect. Errors: CONFIG_KEY. */
+function refuseIneffective({ ineffective }: LoadedConfig, key: string): void {
+  const isWithin = (inner: string, outer: string) =>
+    inner === outer || (inner.startsWith(outer) && /^[.[]/.test(inner.slice(outer.length)));
+  const found = ineffective.find((setting) => isWithin(setting.key, key) || isWithin(key, setting.key));
+  if (found) throw new AgentError('CONFIG_KEY', found.message, { field: key, fix: found.fix });
 }
 
 /** Answers the value before. */
@@ -120,19 +143,20 @@ export function setInDocument(document: Document.Parsed, wanted: KeyPath, value:
 }
 
 /**
- * Replaces the whole file after validating it. `over`: the text it was made from, and nothing else is replaced.
+ * Replaces the whole file after validating it and answers what it says. `over`: only a file that still has this text is replaced.
  * Errors: CONFIG_CHANGED, CONFIG_INVALID, CONFIG_LOCKOUT, DISK_FULL, LOCK_HELD.
  */
-export async function replaceConfigText(path: string, text: string, over?: string): Promise<void> {
-  await withFileLock(path, () => {
+export async function replaceConfigText(path: string, text: string, over?: string): Promise<LoadedConfig> {
+  return withFileLock(path, () => {
     const now = readText(path);
     if (over !== undefined && over !== now) {
       throw new AgentError('CONFIG_CHANGED', `${path} was changed by somebody else meanwhile; nothing was written`, {
         fix: 'agent config edit shows it as it is now',
       });
     }
-    acceptText(path, now, text);
+    const { loaded } = acceptText(path, now, text);
     writeFileAtomic(path, text);
+    return loaded;
   });
 }
 

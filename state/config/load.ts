@@ -7,11 +7,13 @@ import { isMap, isScalar, LineCounter, parseDocument, type Document, type Node }
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
+import { dottedKey } from './diff.ts';
+import { ineffectiveSettings } from './ineffective.ts';
 import type { Home, ProfilePaths } from '../home.ts';
 import { release } from '../release.ts';
 import { migrate } from './migrations.ts';
 import { keepParsed, readParsed } from './parsedConfig.ts';
-import { Config, reservedKeys } from './schema.ts';
+import { Config } from './schema.ts';
 
 export interface ConfigProblem {
   path: string;
@@ -28,8 +30,8 @@ export interface LoadedConfig {
   config: Config;
   /** Set when config.yaml is unusable and an older version or the defaults serve. */
   problem?: ConfigProblem;
-  /** Keys this version does not know. */
-  unknown: string[];
+  /** Settings without effect: unknown keys and names. Kept, warned about, never fatal. */
+  ineffective: ConfigProblem[];
   /** What the file said when this was made from it. */
   text?: string;
 }
@@ -64,11 +66,22 @@ export function parseConfigText(text: string, path: string): LoadedConfig {
   const value = plainOf(document, path);
   migrate(value);
   const parsed = Config.safeParse(value);
-  if (parsed.success) return { config: parsed.data, unknown: unknownKeys(value) };
+  if (parsed.success) return { config: parsed.data, ineffective: ineffectiveIn(document, value, { path, counter }) };
   const issues = parsed.error.issues.slice(0, limits.state.configProblemsMax).flatMap((issue) => deepest(issue as unknown as Issue));
   throw invalid(
     ...issues.map((issue) => problemIn(document, issue, { path, counter })).toSorted((a, b) => a.line - b.line || a.column - b.column),
   );
+}
+
+function ineffectiveIn(
+  document: Document.Parsed,
+  value: Record<string, unknown>,
+  { path, counter }: { path: string; counter: LineCounter },
+): ConfigProblem[] {
+  return ineffectiveSettings(value)
+    .slice(0, limits.state.configProblemsMax)
+    .map(({ path: keys, message, fix }) => ({ path, ...positionOf(document, keys, counter), key: dottedKey(keys), message, fix }))
+    .toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
 function problemIn(document: Document.Parsed, issue: Issue, { path, counter }: { path: string; counter: LineCounter }): ConfigProblem {
@@ -170,9 +183,9 @@ export function readText(path: string): string {
 
 /** Keeps a valid config.yaml as the one to fall back to. Called by the supervisor alone. */
 export function rememberGood(home: Home, loaded: LoadedConfig): void {
-  const { text, config, unknown } = loaded;
+  const { text, config, ineffective } = loaded;
   if (text === undefined) return;
-  keepParsed(parsedPath(home), text, release(), { config, unknown });
+  keepParsed(parsedPath(home), text, release(), { config, ineffective });
   if (existsSync(home.run.goodConfig) && readFileSync(home.run.goodConfig, 'utf8') === text) return;
   writeFileAtomic(home.run.goodConfig, text, { durable: false });
 }
@@ -185,7 +198,7 @@ function lastGood(home: Home, profile: ProfilePaths): LoadedConfig {
   } catch {
     // there is no good version yet: defaults serve
   }
-  return { config: {}, unknown: [] };
+  return { config: {}, ineffective: [] };
 }
 
 function problemOf(thrown: unknown, path: string): ConfigProblem {
@@ -272,9 +285,4 @@ function positionOf(document: Document.Parsed, path: (string | number)[], counte
     }
   }
   return { line: 1, column: 1 };
-}
-
-function unknownKeys(value: unknown): string[] {
-  const known = new Set([...Object.keys(Config.shape), ...reservedKeys]);
-  return Object.keys(value as object).filter((key) => !known.has(key));
 }

@@ -75,7 +75,7 @@ t.test('an unknown word is a usage error with the nearest and the valid set', as
     { args: ['why', 'dashbord'], message: 'unknown slot "dashbord"', fix: /did you mean dashboard\? slots: agent/ },
     { args: ['worker', 'gatway', '--external-supervisor'], message: 'unknown slot "gatway"', fix: /did you mean gateway\?/ },
     { args: ['-p', 'nobody', 'status'], message: 'there is no profile "nobody"', fix: /known profiles: default, work/ },
-    { args: ['config', 'set', 'modle.default', 'x'], message: 'unknown key "modle"', fix: /did you mean model\? keys: / },
+    { args: ['config', 'set', 'modle.default', 'x'], message: 'modle is not a setting and has no effect', fix: /did you mean model\?/ },
     { args: ['config', 'get', 'model.defualt'], message: 'unknown key "model.defualt"', fix: /did you mean model\.default\?/ },
     { args: ['completion', 'bsh'], message: 'unknown shell "bsh"', fix: /did you mean bash\?/ },
     { args: ['cron'], message: 'agent cron needs a command', fix: /one of create, .*list/ },

@@ -31,7 +31,7 @@ t.test('values are read as YAML, as text with --text', async (t) => {
     { args: ['platforms.irc.channels', '["#room", "#b"]'], want: ['#room', '#b'] },
     { args: ['display.vim_mode', 'true'], want: true },
     { args: ['model.default', '5', '--text'], want: '5' },
-    { args: ['platforms.irc.nick', 'not: [yaml'], want: 'not: [yaml' },
+    { args: ['platforms.irc.realname', 'not: [yaml'], want: 'not: [yaml' },
   ];
   for (const { args, want } of cases) {
     const { code, stdout } = await set(...args);
@@ -102,12 +102,24 @@ t.test('check names every error with its place and what the value takes, as JSON
   t.match((await cli(['config', 'check'], { home })).stderr.trim().split('\n').length, 2, 'errors of YAML, too');
 });
 
-t.test('check says what is fine, what is unknown, and that an absent file is fine too', async (t) => {
+t.test('check ends with 0 for a valid or absent file, and with 1 where a setting has no effect', async (t) => {
   using home = testHome();
-  t.match(await cli(['config', 'check'], { home }), { code: 0, stdout: /does not exist; defaults serve/ });
-  home.write('config.yaml', 'model: { default: x }\nmy_own_key: 1\n');
-  t.match(await cli(['config', 'check'], { home }), { code: 0, stdout: /is valid/, stderr: /my_own_key/ });
-  t.match(JSON.parse((await cli(['config', 'check', '--json'], { home })).stdout), { valid: true, unknown: ['my_own_key'] });
+  t.match(await cli(['config', 'check'], { home }), { code: 0, stderr: '' });
+  home.write('config.yaml', 'model: { default: x }\nx-notes: { anything: goes }\n');
+  t.match(await cli(['config', 'check'], { home }), { code: 0, stderr: '' }, "a key that begins with x- is the user's own");
+  home.write('config.yaml', 'model: { defualt: x }\nmy_own_key: 1\nagent: { disabled_toolsets: [terminall] }\n');
+  const { code, stdout } = await cli(['config', 'check', '--json'], { home });
+  t.equal(code, 1);
+  t.match(JSON.parse(stdout), {
+    valid: true,
+    unknown: ['model.defualt', 'my_own_key', 'agent.disabled_toolsets[0]'],
+    problems: [
+      { line: 1, column: 19, key: 'model.defualt', fix: /model\.default/ },
+      { line: 2, column: 13 },
+      { line: 3, fix: /terminal/ },
+    ],
+  });
+  t.equal((await cli(['config', 'check'], { home })).stderr.trim().split('\n').length, 3, 'one line each');
   home.write('config.yaml', '_config_version: 46\n');
   t.match(await cli(['config', 'check'], { home }), { code: 0, stderr: /newer release \(_config_version 46, this one reads up to 45\)/ });
   t.match(JSON.parse((await cli(['config', 'check', '--json'], { home })).stdout), { config_version: 46, latest_config_version: 45 });
@@ -121,8 +133,27 @@ t.test('unset removes a value; what is not set is said so', async (t) => {
   t.match(await cli(['config', 'get', 'model.provider'], { home }), { code: 1, stderr: /model\.provider is not set — set it with/ });
 });
 
-t.test('an unknown key is written only with --force', async (t) => {
+t.test('a setting without effect is written only with --force, and never breaks what is there', async (t) => {
   using home = testHome();
+  const refused: string[][] = [
+    ['model.defualt', 'x'],
+    ['agent.disabled_toolsets', '[terminall]'],
+    ['platforms.nosuch.enabled', 'true'],
+    ['platforms.irc.nicck', 'x'],
+    ['platforms.irc.channels', '5'],
+    ['platforms.irc', '{ tls: maybe }'],
+    ['platform_toolsets.ircc', 'terminal'],
+    ['platform_toolsets.irc', '[terminal, flie]'],
+    ['platforms.webhook.routes.b.prompt', '5'],
+    ['supervisor.workers.nosuch.drain_ms', '5'],
+    ['auxiliary.titel.model', 'x'],
+    ['portal.guest', 'false'],
+    ['telemetry.shared_metrics.send', 'false'],
+  ];
+  for (const words of refused) {
+    const result = await cli(['config', 'set', ...words, '--json'], { home });
+    t.match({ code: result.code, error: errorOf(result) }, { code: 2, error: { code: 'CONFIG_KEY', fix: /./ } }, words.join(' '));
+  }
   t.equal((await cli(['config', 'set', 'extension.x', '1'], { home })).code, 2);
   t.equal(existsSync(home.config), false);
   t.equal((await cli(['config', 'set', 'extension.x', '1', '--force'], { home })).code, 0);

@@ -61,8 +61,8 @@ t.test('contract 4: a name that cannot be one is a usage error, exit 2', async (
 
 t.test('contract 12: the shapes of its example are taken as they stand there', async (t) => {
   const example = readFileSync(new URL('../fixtures/contractConfig.yaml', import.meta.url), 'utf8');
-  const { config, unknown } = parseConfigText(example, 'config.yaml');
-  t.strictSame(unknown, []);
+  const { config, ineffective } = parseConfigText(example, 'config.yaml');
+  t.strictSame(ineffective, []);
   t.match(config, {
     platforms: { irc: { channels: ['#room'] }, webhook: { routes: { build: { deliver: 'irc:#room' } } } },
     services: { bridge: { ready: { log: 'listening' }, stop_grace_seconds: 10 } },

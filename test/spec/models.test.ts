@@ -178,7 +178,7 @@ t.test(
     const gone = { ...settings, baseUrl: 'http://127.0.0.1:9/v1' };
     t.match(await catalog.list(gone), { models: [], error: /127\.0\.0\.1:9/ });
     t.match(catalog.known(gone), { error: String });
-    t.equal(catalogTtlMs({ config: () => ({ config: {}, unknown: [] }) }), 1_200_000, 'unless configured');
+    t.equal(catalogTtlMs({ config: () => ({ config: {}, ineffective: [] }) }), 1_200_000, 'unless configured');
   },
 );
 

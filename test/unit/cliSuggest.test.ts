@@ -1,7 +1,8 @@
 /** What a typing slip meant, and the notation of options. */
 import t from 'tap';
 import { camelCase, dashed, parseFlags } from '../../bin/flags.ts';
-import { editDistance, nearest, unknownName } from '../../bin/suggest.ts';
+import { editDistance, nearest } from '../../base/nearest.ts';
+import { unknownName } from '../../bin/suggest.ts';
 
 t.test('the distance of two words counts inserted, removed, replaced and swapped letters', async (t) => {
   const cases: [string, string, number][] = [

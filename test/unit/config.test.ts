@@ -83,8 +83,11 @@ t.test('empty files and empty sections are fine; unknown keys are kept and named
     ['', '# nothing\n', '---\n', '{}\n', 'model:\n', 'mcp_servers:\nplatforms: ~\n'].map(problemOf),
     Array.from({ length: 6 }, () => undefined),
   );
-  const { config, unknown } = parseConfigText('modle: { default: x }\nmemory: {}\nmodel: { default: y, colour: blue }\n', 'c');
-  t.same(unknown, ['modle'], 'a reserved key is not unknown');
+  const { config, ineffective } = parseConfigText('modle: { default: x }\nmemory: {}\nmodel: { default: y, colour: blue }\n', 'c');
+  t.same(
+    ineffective.map(({ key }) => key),
+    ['modle', 'model.colour'],
+  );
   t.match(config, { modle: { default: 'x' }, model: { default: 'y', colour: 'blue' } });
 });
 
@@ -102,7 +105,7 @@ t.test('a file that cannot be used leaves the last good one in force', async (t)
 
 t.test('no file is an empty one; a directory in its place is a problem, not a crash', async (t) => {
   using home = testHome();
-  t.same(loadConfig(home), { config: {}, unknown: [], text: '' });
+  t.same(loadConfig(home), { config: {}, ineffective: [], text: '' });
   mkdirSync(home.config);
   t.match(loadConfig(home), { config: {}, problem: { message: /EISDIR/, fix: /permissions/ } });
 });
@@ -173,14 +176,14 @@ t.test('set and get: new files, empty sections, numbers as keys, removal', async
     [get('mcp_servers.s.args[0]'), get('mcp_servers.s'), get('mcp_servers.nobody.x'), get('mcp_servers.s.command.x')],
     ['-y', { command: 'x', args: ['-y'] }, undefined, undefined],
   );
-  home.write('config.yaml', 'model:\nmap:\n  8080: old\n  text: "5"\n');
+  home.write('config.yaml', 'model:\nx-map:\n  8080: old\n  text: "5"\n');
   await setConfigValue(home.config, 'model.default', 'true');
-  await setConfigValue(home.config, 'map.8080', 'new');
-  await setConfigValue(home.config, 'map.text', 5);
-  t.same(parseConfigText(readFileSync(home.config, 'utf8'), 'c').config, { model: { default: 'true' }, map: { 8080: 'new', text: 5 } });
-  t.same(await setConfigValue(home.config, 'map.text', undefined), { before: 5, after: undefined });
+  await setConfigValue(home.config, 'x-map.8080', 'new');
+  await setConfigValue(home.config, 'x-map.text', 5);
+  t.same(parseConfigText(readFileSync(home.config, 'utf8'), 'c').config, { model: { default: 'true' }, 'x-map': { 8080: 'new', text: 5 } });
+  t.same(await setConfigValue(home.config, 'x-map.text', undefined), { before: 5, after: undefined });
   t.same(await setConfigValue(home.config, 'no.such.key', undefined), { before: undefined, after: undefined });
-  t.same(get('map'), { 8080: 'new' });
+  t.same(get('x-map'), { 8080: 'new' });
   home.write('config.yaml', 'base: &b { x: [1] }\nuse: *b\n');
   t.same(get('use.x[0]'), 1, 'aliases are followed');
 });
@@ -210,16 +213,50 @@ t.test('commands that set at once lose nothing; a linked config.yaml stays a lin
   using home = testHome({ 'config.yaml': '# kept\n' });
   renameSync(home.config, join(home.root, 'elsewhere.yaml'));
   symlinkSync('elsewhere.yaml', home.config);
-  const script = `import { setConfigValue } from '${projectRoot}/state/config/edit.ts'; for (let n = 0; n < 8; n++) await setConfigValue(process.argv[1], 'x.' + process.argv[2] + n, n);`;
+  const script = `import { setConfigValue } from '${projectRoot}/state/config/edit.ts'; for (let n = 0; n < 8; n++) await setConfigValue(process.argv[1], 'x-own.' + process.argv[2] + n, n);`;
   const children = ['a', 'b', 'c'].map((name) =>
     spawn(process.execPath, ['--input-type=module', '-e', script, home.config, name], { stdio: 'inherit' }),
   );
   t.same(await Promise.all(children.map((child) => once(child, 'exit').then(([code]) => code as number))), [0, 0, 0]);
-  t.equal(Object.keys(getConfigValue(home.config, 'x') as object).length, 24);
+  t.equal(Object.keys(getConfigValue(home.config, 'x-own') as object).length, 24);
   t.match(readFileSync(home.config, 'utf8'), /^# kept\n/);
   t.ok(lstatSync(home.config).isSymbolicLink());
   t.same(
     readdirSync(home.root).filter((name) => name.includes('lock') || name.includes('tmp')),
     [],
   );
+});
+
+t.test('a setting without effect is found at any depth, with its place and the name it was meant to be', async (t) => {
+  const table: [text: string, want: { key: string; fix?: RegExp }[]][] = [
+    ['model: { default: x }\nx-mine: { a: 1 }\n_config_version: 45\n', []],
+    ['supervisor: { workers: { agent@work: { drain_ms: 5 } } }\n', []],
+    ['platform_toolsets: { irc: [agent-irc, mcp-files, web], cron: agent-cli }\n', []],
+    ['modle: { default: x }\n', [{ key: 'modle', fix: /model/ }]],
+    [
+      'providers: { box: { kind: ollama, base_ulr: "http://127.0.0.1:1" } }\n',
+      [{ key: 'providers.box.base_ulr', fix: /providers\.box\.base_url/ }],
+    ],
+    ['dashboard: { oauth: { self_hosted: { issuerr: x } } }\n', [{ key: 'dashboard.oauth.self_hosted.issuerr' }]],
+    ['agent: { disabled_toolsets: [terminall] }\n', [{ key: 'agent.disabled_toolsets[0]', fix: /terminal/ }]],
+    ['platform_toolsets: { irc: terminol }\n', [{ key: 'platform_toolsets.irc' }]],
+    ['platforms: { nosuch: {} }\n', [{ key: 'platforms.nosuch', fix: /irc, webhook/ }]],
+    [
+      'platforms:\n  irc: { nicck: x, channels: 5, tls: maybe }\n',
+      [{ key: 'platforms.irc.nicck', fix: /nick/ }, { key: 'platforms.irc.channels' }, { key: 'platforms.irc.tls' }],
+    ],
+    [
+      'platforms: { webhook: { routes: { b: { prompt: 5, promt: x } } } }\n',
+      [{ key: 'platforms.webhook.routes.b.prompt' }, { key: 'platforms.webhook.routes.b.promt' }],
+    ],
+    ['mcp_servers: { a: { command: x, foo: 1 } }\n', [{ key: 'mcp_servers.a.foo' }]],
+    ['updates: { auto: minor }\ntelemetry: { shared_metrics: { enabled: false } }\n', [{ key: 'updates' }, { key: 'telemetry' }]],
+    ['portal: { guest: false }\n', [{ key: 'portal.guest' }]],
+  ];
+  for (const [text, want] of table) {
+    const { ineffective } = parseConfigText(text, 'config.yaml');
+    const byPlace = ineffective.toSorted((a, b) => a.column - b.column).toSorted((a, b) => a.line - b.line);
+    t.match(byPlace, want, text);
+    t.equal(ineffective.length, want.length, text);
+  }
 });

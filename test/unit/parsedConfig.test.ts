@@ -5,7 +5,10 @@ import { keepParsed, readParsed } from '../../state/config/parsedConfig.ts';
 import { testHome } from '../harness/home.ts';
 
 const built = { version: '1.0.0', code: 'abc', root: '', built: true, codeRoot: '' };
-const loaded = { config: { timezone: 'UTC' }, unknown: ['x'] };
+const loaded = {
+  config: { timezone: 'UTC' },
+  ineffective: [{ path: 'config.yaml', line: 1, column: 1, key: 'x', message: 'x has no effect', fix: 'remove it' }],
+};
 
 t.test('a parsed configuration is taken again for the same text and the same release only', async (t) => {
   using home = testHome();
@@ -25,6 +28,6 @@ t.test('a parsed configuration is taken again for the same text and the same rel
 t.test('what JSON cannot say is not kept', async (t) => {
   using home = testHome();
   const path = join(home.root, 'parsed.json');
-  keepParsed(path, 'text', built, { config: { limit: Number.POSITIVE_INFINITY }, unknown: [] });
+  keepParsed(path, 'text', built, { config: { limit: Number.POSITIVE_INFINITY }, ineffective: [] });
   t.equal(readParsed(path, 'text', built), undefined);
 });

@@ -189,14 +189,7 @@ async function setOther({ context }: SessionParts, { key, value, scope }: Params
   const path = parseKeyPath(key);
   refuseSecret(path, String(value), 'BAD_REQUEST');
   const { after } = await setConfigValue(context.paths.config, key, typeof value === 'string' ? parseValue(value) : value);
-  const foreign = context.config().unknown.includes(String(path[0]));
-  return {
-    key,
-    value: after,
-    scope: 'global',
-    warning: foreign ? `this version does not know ${String(path[0])}; it is kept` : null,
-    info: null,
-  };
+  return { key, value: after, scope: 'global', warning: null, info: null };
 }
 
 const noValue = (): AgentError =>

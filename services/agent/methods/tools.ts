@@ -1,7 +1,8 @@
 /** Methods of the gateway RPC about tools: what a session may use, its plan, and background commands. */
 import { platformName } from '../../../agent/tools/policy.ts';
 import type { Tool } from '../../../agent/tools/registry.ts';
-import { toolsetDescription, toolsetNames } from '../../../agent/tools/toolsets.ts';
+import { toolsetDescription } from '../../../agent/tools/toolsets.ts';
+import { toolsetNames } from '../../../base/closedWords.ts';
 import { AgentError } from '../../../base/errors.ts';
 import { Surface } from '../../../ipc/contracts/agent.ts';
 import { sessionPlan } from '../../../ipc/contracts/rpcSessions.ts';
@@ -84,7 +85,7 @@ function missingOf({ context }: SessionParts): Map<string, Row['tools']> {
 
 function rowsOf(tools: Tool[], refused: ReadonlyMap<string, string>, missing: ReturnType<typeof missingOf>): Row[] {
   const bySet = Map.groupBy(tools, (tool) => tool.toolset);
-  const foreign = [...bySet.keys()].filter((name) => !toolsetNames.includes(name)).toSorted();
+  const foreign = [...bySet.keys()].filter((name) => !(toolsetNames as readonly string[]).includes(name)).toSorted();
   return [...toolsetNames.filter((name) => bySet.has(name)), ...foreign].map((name) => {
     const own = bySet.get(name)!;
     const why = own.map((tool) => refused.get(tool.name)).find((reason) => reason !== undefined) ?? null;

@@ -48,7 +48,7 @@ export function configRoutes({ context: { home, log } }: Dashboard): HttpHandler
   return [
     on(getConfig, ({ profile, reply }) => {
       // Values and version are of one reading: between two of them somebody may write.
-      const { config, problem, unknown, text = textOf(profile) } = loadConfig(home, profile);
+      const { config, problem, ineffective, text = textOf(profile) } = loadConfig(home, profile);
       given.keep(text);
       void reply.header('ETag', `"${versionOf(text)}"`);
       return {
@@ -56,7 +56,7 @@ export function configRoutes({ context: { home, log } }: Dashboard): HttpHandler
         path: profile.config,
         version: versionOf(text),
         problem: problem ? viewOf(problem) : null,
-        unknown,
+        unknown: ineffective.map(({ key }) => key),
       };
     }),
     on(putConfig, (input) =>

@@ -3,31 +3,15 @@
  * for us, and how a text becomes lines; the wire is ircConnection.ts. NOTICEs are never answered, as
  * the protocol asks of programs.
  */
-import { z } from 'zod';
 import type { IrcMessageEvent } from 'irc-framework';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { sleep } from '../../../base/time.ts';
 import { checked } from '../../../ipc/link.ts';
+import { IrcSettings } from '../../../state/config/platformSettings.ts';
 import { SendError, type Adapter, type AdapterHost } from '../adapter.ts';
 import { splitMessage, utf8Bytes } from '../messageText.ts';
 import { IrcConnection } from './ircConnection.ts';
-
-const Settings = z.looseObject({
-  host: z.string().min(1).default('127.0.0.1'),
-  port: z.number().int().min(1).max(65_535).optional(),
-  tls: z.boolean().default(false),
-  /** False accepts any certificate. */
-  tls_verify: z.boolean().default(true),
-  nick: z
-    .string()
-    .regex(/^[^\s\0:@!*,?.#&+~%]+$/, 'it must be an IRC nick without spaces')
-    .default('agent'),
-  realname: z.string().optional(),
-  channels: z.array(z.string()).default([]),
-  require_mention: z.boolean().default(false),
-});
-type Settings = z.infer<typeof Settings>;
 
 /** RFC 1459: a line as the server passes it on, with the sender's mask and the line end. */
 const LINE_MAX_BYTES = 512;
@@ -40,7 +24,7 @@ export const createIrcAdapter = (host: AdapterHost): Adapter => new IrcAdapter(h
 
 class IrcAdapter implements Adapter {
   readonly #host: AdapterHost;
-  #settings!: Settings;
+  #settings!: IrcSettings;
   #password: string | undefined;
   #connection: IrcConnection | undefined;
 
@@ -49,7 +33,7 @@ class IrcAdapter implements Adapter {
   }
 
   provision({ settings, secrets }: Parameters<Adapter['provision']>[0]): void {
-    this.#settings = checked(Settings, settings, 'CONFIG_INVALID', 'platforms.irc');
+    this.#settings = checked(IrcSettings, settings, 'CONFIG_INVALID', 'platforms.irc');
     this.#password = secrets.get('IRC_PASSWORD');
   }
 

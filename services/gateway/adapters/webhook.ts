@@ -5,33 +5,16 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { z } from 'zod';
 import { AgentError, errnoOf, messageOf } from '../../../base/errors.ts';
 import { uuid } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
 import { inheritedListener } from '../../inherited.ts';
 import { checked } from '../../../ipc/link.ts';
-import { ROUTE_NAME } from '../../../state/webhookSubscriptions.ts';
+import { WebhookSettings } from '../../../state/config/platformSettings.ts';
 import { SendError, type Adapter, type AdapterHost, type Connection } from '../adapter.ts';
 import { deliveryIdOf, INSECURE_NO_AUTH, isAuthentic, MinuteRate } from './webhookAuth.ts';
 import { Guesses, senderOf } from './webhookGuesses.ts';
 import { fillTemplate } from './webhookTemplate.ts';
-
-const RouteSettings = z.looseObject({
-  prompt: z.string().min(1).default('{__raw__}'),
-  /** `local` and `none`: the turn runs, its answer stays in the session. */
-  deliver: z.string().default('none'),
-  /** `${NAME}` from `.env`; without one WEBHOOK_SECRET counts. */
-  secret: z.string().optional(),
-  /** Whose agent answers; default: that of the gateway. */
-  profile: z.string().optional(),
-});
-const Settings = z.looseObject({
-  host: z.string().default(limits.gateway.webhookHost),
-  port: z.number().int().min(0).max(65_535).default(limits.gateway.webhookPort),
-  routes: z.record(z.string().regex(ROUTE_NAME, 'a route is named with letters, digits, dots and dashes'), RouteSettings).default({}),
-});
-type Settings = z.infer<typeof Settings>;
 
 interface Route {
   name: string;
@@ -48,7 +31,7 @@ export const createWebhookAdapter = (host: AdapterHost): Adapter => new WebhookA
 
 class WebhookAdapter implements Adapter {
   readonly #host: AdapterHost;
-  #settings!: Settings;
+  #settings!: WebhookSettings;
   #routes = new Map<string, Route>();
   /** Made by command; kept for their rates, by name. */
   #subscribed = new Map<string, Pick<Route, 'rate' | 'guesses'>>();
@@ -59,7 +42,7 @@ class WebhookAdapter implements Adapter {
   }
 
   provision({ settings, secrets }: Parameters<Adapter['provision']>[0]): void {
-    this.#settings = checked(Settings, settings, 'CONFIG_INVALID', 'platforms.webhook');
+    this.#settings = checked(WebhookSettings, settings, 'CONFIG_INVALID', 'platforms.webhook');
     for (const [name, { prompt, deliver, secret, profile }] of Object.entries(this.#settings.routes))
       this.#routes.set(name, { name, prompt, deliver, secret: secret ?? secrets.get('WEBHOOK_SECRET'), profile, ...newRates() });
   }
