@@ -2,9 +2,9 @@
  * The automation-pause sentinel `ESTOP` (contract §6). The file is the truth, read at the moment of
  * each claim; anything that cannot be read means paused.
  */
-import { readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { pauseScopes, type PauseScope } from '../base/closedWords.ts';
-import { AgentError, errnoOf } from '../base/errors.ts';
+import { AgentError, errnoOf, isAgentError } from '../base/errors.ts';
 import { uuid } from '../base/ids.ts';
 import { writeError, writeJsonAtomic } from './atomicFile.ts';
 import type { Home, ProfilePaths } from './home.ts';
@@ -43,7 +43,10 @@ export function holds({ scope }: Pause, wanted: PauseScope): boolean {
   return known.length === 0 || known.includes(wanted);
 }
 
-/** Engages the pause; engaging again rewrites it. Errors: DISK_FULL, HOME_UNUSABLE. */
+/**
+ * Engages the pause; engaging again rewrites it. On a full disk an empty sentinel is made: it holds everything until it is
+ * removed, and the answer then has no `generation`. Errors: DISK_FULL when not even a name can be created, HOME_UNUSABLE.
+ */
 export function engagePause(
   path: string,
   { reason, ttlMs, scope = [] }: { reason?: string | undefined; ttlMs?: number | undefined; scope?: string[] },
@@ -56,8 +59,22 @@ export function engagePause(
     scope,
     generation: uuid(),
   };
-  writeJsonAtomic(path, body);
-  return { path, ...body };
+  try {
+    writeJsonAtomic(path, body);
+    return { path, ...body };
+  } catch (thrown) {
+    if (!isAgentError(thrown) || thrown.code !== 'DISK_FULL') throw thrown;
+    return engageEmpty(path);
+  }
+}
+
+function engageEmpty(path: string): Pause {
+  try {
+    closeSync(openSync(path, 'w', 0o600));
+  } catch (thrown) {
+    throw writeError(path, thrown);
+  }
+  return pauseOf(path, {}, 'the disk was full');
 }
 
 /** Removes the sentinels; true when one was there. Errors: HOME_UNUSABLE. */
@@ -108,7 +125,7 @@ function pauseOf(path: string, body: Record<string, unknown>, fallbackReason: st
     path,
     reason: text('reason') ?? fallbackReason,
     engaged_at: text('engaged_at'),
-    expires_at: text('expires_at'),
+    expires_at: Number.isNaN(Date.parse(text('expires_at') ?? '')) ? null : text('expires_at'),
     scope: Array.isArray(body.scope) ? body.scope.filter((s): s is string => typeof s === 'string') : [],
     generation: text('generation'),
   };

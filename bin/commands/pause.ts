@@ -3,9 +3,9 @@ import { AgentError } from '../../base/errors.ts';
 import { formatDuration, parseDurationMs } from '../../base/time.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { pauseScopes } from '../../base/closedWords.ts';
-import { engagePause } from '../../state/pause.ts';
+import { engagePause, type Pause } from '../../state/pause.ts';
 import { jsonOption, listOption, textOption, type Command, type Input } from '../command.ts';
-import { print, printJson } from '../terminal.ts';
+import { note, print, printJson } from '../terminal.ts';
 
 export const command: Command = {
   name: 'pause',
@@ -15,7 +15,7 @@ export const command: Command = {
     'With -p only that profile is held. Pausing again replaces reason, time to live and scope.',
   options: [
     { flags: '--reason <text>', summary: 'why, shown in status' },
-    { flags: '--ttl <duration>', summary: 'ends by itself after this long (90s, 10m, 2h, 1d)' },
+    { flags: '--ttl <duration>', summary: 'end automatically after this long (90s, 10m, 2h, 1d)' },
     { flags: '--scope <part...>', summary: 'hold only this part', choices: pauseScopes, complete: 'scope' },
     jsonOption,
   ],
@@ -33,11 +33,15 @@ async function run(input: Input): Promise<number> {
   const ttlMs = ttlOf(input);
   const pause = engagePause(home.profile(input.profile).estop, { reason: textOption(input, 'reason'), ttlMs, scope });
   if (input.json) printJson({ paused: true, ...pause });
-  else
-    print(
-      `Paused: new ${scope.length ? `${scope.join(' and ')} work` : 'automation'} is held${ttlMs === undefined ? '' : ` for ${formatDuration(ttlMs)}`} (${pause.path})`,
-    );
+  else print(`Paused: new ${pausedPart(pause, ttlMs)} (${pause.path})`);
+  if (pause.generation === null) note('agent: the disk is full, so reason, scope and time to live were not kept — free some space');
   return 0;
+}
+
+function pausedPart({ scope, generation }: Pause, ttlMs: number | undefined): string {
+  if (generation === null) return 'automation is held until `agent resume`';
+  const end = ttlMs === undefined ? '' : ` for ${formatDuration(ttlMs)}`;
+  return `${scope.length > 0 ? `${scope.join(' and ')} work` : 'automation'} is held${end}`;
 }
 
 function ttlOf(input: Input): number | undefined {

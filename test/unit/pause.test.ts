@@ -1,8 +1,11 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { pauseScopes, type PauseScope } from '../../base/closedWords.ts';
 import { engagePause, isPaused, liftPause, readPause } from '../../state/pause.ts';
 import { testHome } from '../harness/home.ts';
+import { cli } from '../harness/cli.ts';
+import { mounts, onTmpfs } from '../harness/smallDisk.ts';
 
 const held = (home: ReturnType<typeof testHome>, profile?: string): PauseScope[] =>
   pauseScopes.filter((scope) => isPaused(home, scope, profile));
@@ -80,4 +83,26 @@ t.test('the pause of the root home holds every profile; a profile holds itself a
   t.match([readPause(home, 'work')?.path, readPause(home)?.path], [home.estop, home.estop]);
   t.ok(liftPause([home.estop, profile]));
   t.same(held(home, 'work'), []);
+});
+
+t.test('a pause is engaged on a full disk, by an empty sentinel; what could not be kept is said', mounts, async (t) => {
+  using home = testHome();
+  using disk = onTmpfs(home, 1_000);
+  const root = dirname(disk.path);
+  await cli(['config', 'path'], { home: { root } });
+  disk.fill();
+  const { code, stdout, stderr } = await cli(['pause', '--scope', 'cron', '--ttl', '1h', '--json'], { home: { root } });
+  t.match(
+    { code, pause: JSON.parse(stdout) as object },
+    { code: 0, pause: { paused: true, generation: null, scope: [], expires_at: null } },
+  );
+  t.match(stderr, /disk is full/);
+  t.equal(readFileSync(join(root, 'ESTOP'), 'utf8'), '');
+  disk.empty();
+  t.equal((await cli(['resume'], { home: { root } })).code, 0);
+});
+
+t.test('an end that is not a time never lifts a pause and is not shown', async (t) => {
+  using home = testHome({ ESTOP: '{"reason":"x","expires_at":"garbage"}' });
+  t.match(readPause(home), { reason: 'x', expires_at: null });
 });
