@@ -183,6 +183,12 @@ export const fieldWords: Readonly<Record<string, FieldWords>> = {
   'cron.max_parallel_jobs': at('cron', 'Jobs at the same time.', 4),
   'cron.script_timeout_seconds': at('cron', 'A script ends after this.', 3_600, 'Scripts end after (seconds)'),
   'cron.wrap_response': at('cron', 'A header and a footer around results in chats.', true),
+  'cron.fire_body_signature': at(
+    'cron',
+    'Also accept fire requests whose signature leaves out the timestamp.',
+    false,
+    'Signature without timestamp',
+  ),
   'cron.fire_jwt.jwks_url': at(
     'cron',
     'Public keys of a scheduler that fires jobs with a signed token; audience and purpose belong to it.',

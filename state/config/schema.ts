@@ -343,6 +343,8 @@ export const Config = z.looseObject({
       max_parallel_jobs: z.number().int().min(1).optional(),
       script_timeout_seconds: z.number().positive().optional(),
       wrap_response: z.boolean().optional(),
+      /** Also accept a signature of `POST /api/cron/fire` over the body alone, which whoever has read a request can repeat. */
+      fire_body_signature: z.boolean().optional(),
       /** An outside scheduler that proves itself at `POST /api/cron/fire` with a JWT (contract §10). */
       fire_jwt: z
         .looseObject({

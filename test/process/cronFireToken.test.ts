@@ -1,5 +1,4 @@
 /** `POST /api/cron/fire` with a JWT (contract §10), through the real cron and dashboard and a JWKS server. */
-import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { createJob, listRuns } from '../../ipc/contracts/cron.ts';
@@ -7,6 +6,7 @@ import { engagePause, liftPause } from '../../state/pause.ts';
 import { startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { freePort, testHome } from '../harness/home.ts';
 import { hmacTokenOf, jwkOf, keyPair, keyServer, tokenOf } from '../harness/keyServer.ts';
+import { fireHeaders } from '../harness/fireSignature.ts';
 import { startWorker } from '../harness/worker.ts';
 
 const seconds = () => Math.floor(Date.now() / 1_000);
@@ -109,8 +109,7 @@ t.test('an issuer that cannot be reached is a refusal that the log explains; the
   t.notMatch(log, token.split('.')[2]!, 'the token is in no log');
 
   const body = '{"job_id":"nobody"}';
-  const signature = createHmac('sha256', 'fire-secret-of-the-test').update(body).digest('hex');
-  const signed = { 'X-Agent-Signature': `sha256=${signature}`, 'X-Agent-Timestamp': String(seconds()) };
+  const signed = fireHeaders(body, { secret: 'fire-secret-of-the-test' });
   t.equal((await fire(dashboard, body, signed)).status, 404, 'the secret alone');
   t.equal((await fire(dashboard, body, { ...signed, ...bearer('abc') })).status, 404, 'the secret beside a token that is none');
 });

@@ -8,6 +8,7 @@ import { closed, startDashboard, type TestDashboard } from '../harness/dashboard
 import { testHome } from '../harness/home.ts';
 import { startService } from '../harness/service.ts';
 import { until } from '../harness/until.ts';
+import { fireHeaders } from '../harness/fireSignature.ts';
 import { startWorker } from '../harness/worker.ts';
 
 const json = { 'Content-Type': 'application/json' };
@@ -220,28 +221,30 @@ t.test('cron fire: proof first, then pause, then the claim, once per occurrence'
   await using dashboard = await startDashboard(home);
   using link = await cron.dial();
   const { job } = await link.call(createJob, { schedule: '0 3 1 1 *', script: 'ok.sh', name: 'yearly' });
+  const SECRET = 'fire-secret-of-the-test';
   const fire = (body: unknown, change: Record<string, string> = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const signature = createHmac('sha256', 'fire-secret-of-the-test').update(text).digest('hex');
-    const headers = {
-      ...json,
-      Host: 'tunnel.example',
-      'X-Agent-Signature': `sha256=${signature}`,
-      'X-Agent-Timestamp': String(Math.floor(Date.now() / 1_000)),
-      ...change,
-    };
+    const headers = { ...json, Host: 'tunnel.example', ...fireHeaders(text, { secret: SECRET }), ...change };
     return dashboard.ask('/api/cron/fire', { method: 'POST', headers, body: text, token: false });
   };
+  const text = JSON.stringify({ job_id: job.id });
+  const seconds = Math.floor(Date.now() / 1_000);
+  const overBody = createHmac('sha256', SECRET).update(text).digest('hex');
   const wrong = [
     { name: 'no signature', change: { 'X-Agent-Signature': '' } },
     { name: 'another signature', change: { 'X-Agent-Signature': `sha256=${'0'.repeat(64)}` } },
     { name: 'a signature of another length', change: { 'X-Agent-Signature': 'sha256=abcd' } },
-    { name: 'an old timestamp', change: { 'X-Agent-Timestamp': String(Math.floor(Date.now() / 1_000) - 301) } },
+    { name: 'an old timestamp, signed', change: fireHeaders(text, { secret: SECRET, atSeconds: seconds - 301 }) },
+    { name: 'a fresh timestamp with the signature of another', change: { 'X-Agent-Timestamp': String(seconds + 1) } },
+    { name: 'a signature over the body alone', change: { 'X-Agent-Signature': `sha256=${overBody}` } },
     { name: 'a timestamp that is none', change: { 'X-Agent-Timestamp': 'today' } },
   ];
   for (const { name, change } of wrong) t.equal((await fire({ job_id: job.id }, change)).status, 401, name);
   t.equal((await fire('{"job_id":', { 'X-Agent-Signature': 'sha256=00' })).status, 401, 'a body is not even read before the proof');
   t.equal((await fire('{"job_id":')).status, 400);
+  home.write('config.yaml', 'cron: { fire_body_signature: true }\n');
+  const bodyAlone = { 'X-Agent-Signature': `sha256=${createHmac('sha256', SECRET).update('{"job_id":"nobody"}').digest('hex')}` };
+  t.equal((await fire('{"job_id":"nobody"}', bodyAlone)).status, 404, 'a signature over the body alone, where it is allowed');
   t.equal((await fire({ job_id: 'nobody' })).status, 404);
 
   const occurrence = { job_id: job.id, scheduled_at: '2026-01-01T03:00:00Z' };

@@ -1,5 +1,4 @@
 /** Interface spec, "HTTP and WebSocket" and the HTTP rows of "Errors", through the real workers. */
-import { createHmac } from 'node:crypto';
 import t from 'tap';
 import { createJob, listRuns } from '../../ipc/contracts/cron.ts';
 import { httpRoutes } from '../../ipc/contracts/http/table.ts';
@@ -7,17 +6,14 @@ import { engagePause, liftPause } from '../../state/pause.ts';
 import { closed, refused, startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
+import { fireHeaders } from '../harness/fireSignature.ts';
 import { startWorker } from '../harness/worker.ts';
 
 const SECRET = 'fire-secret-of-the-test';
 
 function fire(dashboard: TestDashboard, body: unknown, secret = SECRET) {
   const text = JSON.stringify(body);
-  const headers = {
-    'Content-Type': 'application/json',
-    'X-Agent-Signature': `sha256=${createHmac('sha256', secret).update(text).digest('hex')}`,
-    'X-Agent-Timestamp': String(Math.floor(Date.now() / 1_000)),
-  };
+  const headers = { 'Content-Type': 'application/json', ...fireHeaders(text, { secret }) };
   return dashboard.ask('/api/cron/fire', { method: 'POST', headers, body: text, token: false });
 }
 

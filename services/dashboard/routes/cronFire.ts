@@ -24,7 +24,10 @@ export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, v
   const verify =
     verifier ??
     eitherVerifier(
-      hmacVerifier(() => context.secrets().get('AGENT_CRON_FIRE_SECRET')),
+      hmacVerifier(() => ({
+        secret: context.secrets().get('AGENT_CRON_FIRE_SECRET'),
+        bodyAlone: context.config().config.cron?.fire_body_signature === true,
+      })),
       tokenVerifier(() => context.config().config.cron?.fire_jwt),
     );
   void app.register(async (scope) => {
@@ -59,22 +62,30 @@ async function prove(verify: FireVerifier, request: FastifyRequest): Promise<voi
   } catch (cause) {
     throw new AgentError('UNAUTHENTICATED', 'the request is not signed by the configured scheduler', {
       cause,
-      fix: 'sign the body with AGENT_CRON_FIRE_SECRET (X-Agent-Signature: sha256=<HMAC>, X-Agent-Timestamp: <seconds>), or send the token of cron.fire_jwt (Authorization: Bearer <JWT>)',
+      fix: 'sign "<timestamp>.<body>" with AGENT_CRON_FIRE_SECRET (X-Agent-Signature: sha256=<HMAC>, X-Agent-Timestamp: <seconds>), or send the token of cron.fire_jwt (Authorization: Bearer <JWT>)',
     });
   }
 }
 
-/** HMAC-SHA256 over the raw body in `X-Agent-Signature: sha256=…`, and a timestamp within 300 s. */
-export function hmacVerifier(secret: () => string | undefined, nowMs: () => number = Date.now): FireVerifier {
+interface FireSecret {
+  secret: string | undefined;
+  /** Also accept a signature over the body alone, for schedulers that cannot sign the timestamp. */
+  bodyAlone: boolean;
+}
+
+/** HMAC-SHA256 over `<X-Agent-Timestamp>.<raw body>` in `X-Agent-Signature: sha256=…`; the timestamp is within 300 s. */
+export function hmacVerifier(settings: () => FireSecret, nowMs: () => number = Date.now): FireVerifier {
   return ({ headers, body }) => {
-    const key = secret();
-    if (!key) throw new Error('AGENT_CRON_FIRE_SECRET is not set');
-    const sentMs = Number(headers['x-agent-timestamp']) * 1_000;
-    if (!(Math.abs(nowMs() - sentMs) <= limits.cron.fireSkewMs)) throw new Error('the timestamp is missing or too far off');
+    const { secret, bodyAlone } = settings();
+    if (!secret) throw new Error('AGENT_CRON_FIRE_SECRET is not set');
+    const timestamp = String(headers['x-agent-timestamp'] ?? '');
+    if (!/^\d{1,12}$/.test(timestamp) || Math.abs(nowMs() - Number(timestamp) * 1_000) > limits.cron.fireSkewMs)
+      throw new Error('the timestamp is missing or too far off');
     const signature = /^sha256=([0-9a-f]{64})$/i.exec(String(headers['x-agent-signature'] ?? ''))?.[1];
     if (!signature) throw new Error('the signature is missing');
-    const expected = createHmac('sha256', key).update(body).digest();
-    if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw new Error('the signature is wrong');
+    const given = Buffer.from(signature, 'hex');
+    const signs = (prefix: string) => timingSafeEqual(createHmac('sha256', secret).update(prefix).update(body).digest(), given);
+    if (!signs(`${timestamp}.`) && !(bodyAlone && signs(''))) throw new Error('the signature is wrong');
   };
 }
 
