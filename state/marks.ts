@@ -1,6 +1,7 @@
 /**
- * Finding processes by an entry of the environment they were started with: descendants keep it whatever
- * session, group or parent they have now. The net below process groups and cgroups (lessons 33).
+ * Finding processes by an entry of the environment they were started with: descendants keep it whatever session,
+ * group or parent they have now. Trees of tools and MCP servers also carry a resource limit (limitTag.ts), which
+ * finds those that cleared their environment. The net below process groups and cgroups.
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
@@ -8,6 +9,8 @@ import { errnoOf } from '../base/errors.ts';
 import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
+import { limitOf, limitOfFamily, limitOfTag, type LimitMatch } from './limitTag.ts';
+import { startTimeOf } from './processIdentity.ts';
 
 export interface Marked {
   pid: number;
@@ -19,7 +22,7 @@ export interface Marked {
  * Living processes that carry the variable with a wanted value; never this one. One look costs about 12 µs a
  * process (measured: 6 ms for 500). Empty where the system does not show environments.
  */
-export function markedProcesses(variable: string, isWanted: (value: string) => boolean): Marked[] {
+export function markedProcesses(variable: string, isWanted: (value: string) => boolean, hasLimit?: LimitMatch): Marked[] {
   if (process.platform !== 'linux') return fromPs(variable, isWanted);
   const needle = Buffer.from(`${variable}=`);
   const buffer = Buffer.allocUnsafe(ENVIRONMENT_MAX_BYTES);
@@ -29,19 +32,35 @@ export function markedProcesses(variable: string, isWanted: (value: string) => b
     const environment = environmentOf(name, buffer);
     const value = environment && valueIn(environment, needle);
     if (value !== undefined && isWanted(value)) found.push({ pid: Number(name), value });
+    else if (hasLimit && isLimited(Number(name), hasLimit)) found.push({ pid: Number(name), value: '' });
   }
   return found;
 }
 
-/** SIGKILL to all of them until none is seen; false when some live on after `ms`. */
-export async function killMarked(
-  variable: string,
-  isWanted: (value: string) => boolean,
-  ms: number = limits.worker.killMs,
-): Promise<boolean> {
+/** A zombie keeps its limits until it is reaped. */
+function isLimited(pid: number, hasLimit: LimitMatch): boolean {
+  const limit = limitOf(pid);
+  return limit !== undefined && hasLimit(limit) && startTimeOf(pid) !== undefined;
+}
+
+/** What was started with `tagCommand(tag, …)` and the variable, and everything that descends from it. */
+export const processesOfTag = (variable: string, tag: string): Marked[] =>
+  markedProcesses(variable, (value) => value === tag, limitOfTag(tag));
+
+/** Of every tag `<family>.<rest>`. */
+export const processesOfFamily = (variable: string, family: string): Marked[] =>
+  markedProcesses(variable, (value) => value.startsWith(`${family}.`), limitOfFamily(family));
+
+export const killMarked = (variable: string, isWanted: (value: string) => boolean, ms?: number): Promise<boolean> =>
+  killAll(() => markedProcesses(variable, isWanted), ms);
+
+export const killTag = (variable: string, tag: string, ms?: number): Promise<boolean> => killAll(() => processesOfTag(variable, tag), ms);
+
+/** SIGKILL to all of them until none is found; false when some live on after `ms`. */
+async function killAll(find: () => Marked[], ms: number = limits.worker.killMs): Promise<boolean> {
   const deadlineMs = performance.now() + ms;
   // One may start another between look and signal: a look that finds none is the proof.
-  for (let pauseMs = 1; killOnce(markedProcesses(variable, isWanted)) > 0; pauseMs = Math.min(pauseMs * 2, 25)) {
+  for (let pauseMs = 1; killOnce(find()) > 0; pauseMs = Math.min(pauseMs * 2, 25)) {
     if (performance.now() >= deadlineMs) return false;
     await sleep(pauseMs);
   }

@@ -21,8 +21,12 @@ export interface CommandHost {
 
 /** Finds what left the group of its command. */
 export interface ProcessTrees {
-  /** Goes into the environment of a command and so into that of all it starts. */
-  mark(): { value: string; env: Record<string, string> };
+  /** Names the tree of a command: `env` for its environment, and `command` adds what stays when that is cleared. */
+  mark(): {
+    value: string;
+    env: Record<string, string>;
+    command?(file: string, args: readonly string[]): { file: string; args: string[] };
+  };
   /** SIGKILL to everything that carries the mark until nothing does; false when something lives on. */
   kill(mark: string): Promise<boolean>;
 }
@@ -72,7 +76,8 @@ export async function startCommand(spec: CommandSpec, host: CommandHost): Promis
     output.push(text);
     spec.onText?.(text);
   };
-  const child = spec.pty ? await startOnTerminal(spec, env, take) : startOnPipes(spec, env, take);
+  const tagged = { ...spec, ...mark?.command?.(spec.file, spec.args) };
+  const child = spec.pty ? await startOnTerminal(tagged, env, take) : startOnPipes(tagged, env, take);
   host.groups?.started(child.pid);
   const ended = child.ended.then(async (end) => {
     killGroup(child.pid, 'SIGKILL');

@@ -1,11 +1,11 @@
 /**
- * Ending a server process for good: its whole group, and on Linux also what left the group but still
- * carries its mark. Answers only when nothing of it lives (lessons 33).
+ * Ending a server process for good: its whole group, and on Linux also what left the group or cleared its
+ * environment (limitTag.ts). Answers only when nothing of it lives.
  */
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
-import { killOnce, markedProcesses } from '../../state/marks.ts';
+import { killOnce, processesOfTag } from '../../state/marks.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
 
 /** Environment variable that marks a server process and all its descendants. */
@@ -20,7 +20,7 @@ export async function stopGroup(pid: number | undefined, mark: string, termMs: n
   }
   const dead = await gone(() => {
     // A stray may start another one between look and signal: kill until none is seen.
-    const strays = killOnce(markedProcesses(MARK_VARIABLE, (value) => value === mark));
+    const strays = killOnce(processesOfTag(MARK_VARIABLE, mark));
     return strays > 0 || alive();
   }, limits.worker.killMs);
   if (!dead) {

@@ -6,7 +6,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
-import { isAbsolute } from 'node:path';
+import { delimiter, isAbsolute, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { filterEnv } from '../../base/envFilter.ts';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
@@ -14,6 +14,7 @@ import { hexId } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import type { Logger } from '../../base/log.ts';
 import { sleep } from '../../base/time.ts';
+import { tagCommand } from '../../state/limitTag.ts';
 import { commonEnv } from '../manifest.ts';
 import { MARK_VARIABLE, stopGroup } from './group.ts';
 import { LineReader } from './lineReader.ts';
@@ -83,12 +84,11 @@ export class StdioChild {
   static async start(parts: ChildParts): Promise<StdioChild> {
     const { name, settings, store } = parts;
     const mark = hexId(32);
-    const child = spawn(settings.command, settings.args, {
-      cwd: settings.cwd,
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...filterEnv(process.env, commonEnv), ...settings.env, [MARK_VARIABLE]: mark },
-    });
+    const env: NodeJS.ProcessEnv = { ...filterEnv(process.env, commonEnv), ...settings.env, [MARK_VARIABLE]: mark };
+    const { command, args, cwd } = settings;
+    // A command that cannot be run is left to `spawn`, which says why.
+    const run = isRunnable(command, cwd, env.PATH ?? '') ? tagCommand(mark, command, args) : { file: command, args };
+    const child = spawn(run.file, run.args, { cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'], env });
     try {
       await once(child, 'spawn');
     } catch (thrown) {
@@ -143,7 +143,7 @@ export class StdioChild {
 
 function startError(name: string, { command, cwd }: StdioSettings, cause: unknown): AgentError {
   const errno = errnoOf(cause);
-  if (errno === 'ENOENT' && !isThere(cwd)) {
+  if (errno === 'ENOENT' && !isExecutable(cwd)) {
     return new AgentError('MCP_FAILED', `${name}: the working directory ${cwd} does not exist`, {
       cause,
       fix: `make it, or change mcp_servers.${name}.cwd`,
@@ -165,7 +165,14 @@ function startError(name: string, { command, cwd }: StdioSettings, cause: unknow
   );
 }
 
-function isThere(path: string): boolean {
+function isRunnable(command: string, cwd: string, path: string): boolean {
+  if (!isExecutable(cwd)) return false;
+  return command.includes('/')
+    ? isExecutable(resolve(cwd, command))
+    : path.split(delimiter).some((dir) => isExecutable(resolve(cwd, dir, command)));
+}
+
+function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -89,6 +89,26 @@ t.test('leaving: a server that ignores SIGTERM is killed with its grandchildren,
   );
 });
 
+t.test('a daemon of a server that cleared its environment ends with the server, and after a killed broker', async (t) => {
+  const home = testHome();
+  const servers = { s: node(fixture('startsDaemon')) };
+  const first = await startTestBroker(servers, { home });
+  const daemon = async (broker: typeof first) => {
+    const pid = Number((await broker.call({ server: 's', tool: 'daemon' })).text);
+    t.teardown(() => startTimeOf(pid) !== undefined && process.kill(pid, 'SIGKILL'));
+    return pid;
+  };
+  const abandoned = await daemon(first);
+  await first.worker.kill('SIGKILL');
+  t.ok(startTimeOf(abandoned), 'it outlives its broker');
+  await using second = await startTestBroker(servers, { home });
+  const stopped = await daemon(second);
+  t.equal(startTimeOf(abandoned), undefined, 'the next broker has ended it');
+  second.configure({});
+  await second.reload();
+  t.equal(startTimeOf(stopped), undefined, 'it ended with its server');
+});
+
 t.test('a broker killed by SIGKILL: the next one ends what it left behind before it starts its own', async (t) => {
   const home = testHome();
   const servers = { s: node(fixture('ignoresSigterm')) };

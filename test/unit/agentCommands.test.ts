@@ -12,7 +12,8 @@ import { SpilledText, SpillFolder } from '../../agent/tools/spill.ts';
 import { terminalTool } from '../../agent/tools/terminal.ts';
 import { limits } from '../../base/limits.ts';
 import { startTimeOf } from '../../state/processIdentity.ts';
-import { killMarked } from '../../state/marks.ts';
+import { tagCommand } from '../../state/limitTag.ts';
+import { killTag } from '../../state/marks.ts';
 import { until } from '../harness/until.ts';
 import { z } from 'zod';
 
@@ -24,12 +25,25 @@ const host: CommandHost = {
   env: () => ({ PATH: process.env.PATH ?? '' }),
   spill: new SpillFolder(join(dir, 'spill')),
   trees: {
-    mark: () => ({ value: `${process.pid}.${++marks}`, env: { AGENT_TEST_MARK: `${process.pid}.${marks}` } }),
-    kill: (mark) => killMarked('AGENT_TEST_MARK', (value) => value === mark),
+    mark() {
+      const value = `${process.pid}.${++marks}`;
+      return { value, env: { AGENT_TEST_MARK: value }, command: (file, args) => tagCommand(value, file, args) };
+    },
+    kill: (mark) => killTag('AGENT_TEST_MARK', mark),
   },
 };
 const run = { callId: 'c', signal: new AbortController().signal, progress() {} };
 const terminal = (args: Record<string, unknown>) => terminalTool({ cwd: dir, host }).run(args, run);
+
+t.test('what clears its environment and leaves the group of a command ends with it, also on a terminal', async (t) => {
+  for (const [index, pty] of [false, true].entries()) {
+    const { text } = await terminal({
+      command: `mkfifo bare${index}; env -i setsid -f sh -c "echo bare \\$\\$ > bare${index}; exec sleep 321"; cat bare${index}`,
+      pty,
+    });
+    t.equal(startTimeOf(Number(/bare (\d+)/.exec(text)![1])), undefined, pty ? 'on a terminal' : 'on pipes');
+  }
+});
 
 t.test('lesson 33: what leaves the group of a command ends with it all the same', async (t) => {
   const { text } = await terminal({

@@ -6,7 +6,8 @@ import { filterEnv } from '../../../base/envFilter.ts';
 import { hexId } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
 import type { ProcessGroups } from '../../../agent/ports.ts';
-import { killMarked, killOnce, markedProcesses } from '../../../state/marks.ts';
+import { tagCommand } from '../../../state/limitTag.ts';
+import { killOnce, killTag, processesOfFamily } from '../../../state/marks.ts';
 import { commonEnv } from '../../manifest.ts';
 import type { WorkerContext } from '../../worker.ts';
 
@@ -39,12 +40,11 @@ function processTrees(epoch: string): ProcessTrees {
   return {
     mark() {
       const value = `${epoch}.${worker}.${++count}`;
-      return { value, env: { [TOOL_MARK_VARIABLE]: value } };
+      return { value, env: { [TOOL_MARK_VARIABLE]: value }, command: (file, args) => tagCommand(value, file, args) };
     },
-    kill: (mark) => killMarked(TOOL_MARK_VARIABLE, (value) => value === mark, limits.tools.treeMs),
+    kill: (mark) => killTag(TOOL_MARK_VARIABLE, mark, limits.tools.treeMs),
   };
 }
 
 /** Ends what a dead worker of this store left behind, in whatever group. Answers how many there were. */
-export const killLeftTrees = (epoch: string): number =>
-  killOnce(markedProcesses(TOOL_MARK_VARIABLE, (value) => value.startsWith(`${epoch}.`)));
+export const killLeftTrees = (epoch: string): number => killOnce(processesOfFamily(TOOL_MARK_VARIABLE, epoch));
