@@ -20,10 +20,17 @@ export const dashboardLimits = {
     socketsMax: 2_048,
     /** Sockets being told why they are turned away; more strangers are refused without words. */
     strangersMax: 64,
-    /** Connections beside the sockets: pages that fetch, and whatever only connects. */
-    requestsMax: 512,
-    /** The head of a request must have arrived by then: it costs a descriptor until it has. */
-    headMs: 10_000,
+    /** All connections: the sockets, and 576 beside them for pages that fetch and for whatever only connects. */
+    connectionsMax: 2_624,
+    /** Accepted beyond that for as long as it takes to close an older one. */
+    connectionsSpare: 64,
+    /** From one address of the network (IPv6: one /64): a browser holds six and its sockets, an office behind one address some dozens. */
+    connectionsPerAddress: 256,
+    /** The head of a request must have arrived by then; looked at every `headCheckMs`, so none is open for longer than 10 s. */
+    headMs: 7_500,
+    headCheckMs: 2_500,
+    /** A refused request whose body still arrives: time for the client to read the answer before the connection is closed. */
+    unreadMs: 1_000,
     /** A log with its rotated files holds about so many lines (15 MB of 150 characters); the page scrolls them all. */
     logLinesMax: 100_000,
     /** Read from the end of a log in steps of this. */

@@ -25,6 +25,7 @@ export const errorTable = {
   CANCELLED: { rpc: -32800, retry: false, means: 'The caller withdrew the call.' },
   TOO_MANY_CONNECTIONS: { rpc: 5008, retry: true, means: 'The socket already holds as many connections as it accepts.' },
   METHOD_NOT_FOUND: { rpc: -32601, retry: false, means: 'The process does not know that method.' },
+  METHOD_NOT_ALLOWED: { rpc: 4005, retry: false, means: 'The address exists, but not for that HTTP method.' },
   INVALID_PARAMS: {
     rpc: -32602,
     retry: false,

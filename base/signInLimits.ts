@@ -36,6 +36,8 @@ export const signInLimits = {
     nextMaxChars: 500,
     /** Reference §1.1: tries of a password from one address in a minute. */
     triesPerMinute: 10,
+    /** And from one /48 of IPv6, which one customer of a provider may own. */
+    triesPerNetwork: 30,
     /** Addresses remembered for that; the oldest go first. IPv6 counts by /64, so that one host is one address. */
     addressesMax: 10_000,
     /** Passwords checked side by side: each takes 16 MiB and a thread of four. */
@@ -44,10 +46,14 @@ export const signInLimits = {
     checksWaiting: 16,
     /** Reference §1.1: life of a WebSocket ticket, single use. */
     ticketSeconds: 30,
-    /** Life of the code in the address that `agent dashboard` opens, single use. */
-    loginCodeSeconds: 60,
+    /** Life of the code in the address that `agent up` prints, single use: time to read the terminal and copy it. */
+    loginCodeSeconds: 900,
+    /** A browser that showed a code is recognised this long after its last visit. */
+    browserSeconds: 30 * 24 * 3_600,
     /** Tickets and codes that wait to be used; the oldest go first. */
     ticketsMax: 512,
+    /** Of one session: a page that asks in a loop must not use up the others'. */
+    ticketsPerOwnerMax: 64,
     /** A cookie with its name and attributes is cut at 4,096 bytes by browsers. */
     cookieMaxBytes: 3_800,
     /** The ID token goes along on the way out: with the other two the line of cookies stays below the 8 KB that nginx takes. */

@@ -1,12 +1,13 @@
 /** Starting the service in the background, or joining the one that runs: for `agent up` and `agent dashboard`. */
-import { readFileSync } from 'node:fs';
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import { loginCode } from '../ipc/contracts/dashboard.ts';
 import { status as statusMethod, waitReady, wantAll, type Status } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { exposure, isLoopbackHost } from '../state/config/dashboardAddress.ts';
 import type { Home } from '../state/home.ts';
 import { hasFlag, textOption, type Input, type Option } from './command.ts';
+import { withWorker } from './connect.ts';
 import { ensureSupervisor, type LaunchOptions } from './launch.ts';
 import { withProgress } from './progress.ts';
 import { startInstalled } from './service/startInstalled.ts';
@@ -80,16 +81,15 @@ export function sayKept({ port, host, insecure, demo }: LaunchOptions, { supervi
 }
 
 /**
- * The address that logs the browser in: the token stands in a private file that the dashboard worker writes. Where
- * people sign in there is no such file, and the address is the plain one.
+ * The address that logs a browser in, with a code that is good once. The code is behind the `#`, which no server and
+ * no log ever sees. The plain address where users sign in, or while the dashboard does not answer.
  */
-export function loginAddress(home: Home, { supervisor: { dashboard } }: Status): string | null {
+export async function loginAddress(home: Home, { supervisor: { dashboard } }: Status): Promise<string | null> {
   if (!dashboard) return null;
   const address = withoutToken(dashboard);
-  try {
-    const token = readFileSync(home.run.dashboardToken, 'utf8').trim();
-    return token ? `${address}?token=${encodeURIComponent(token)}` : address;
-  } catch {
-    return address;
-  }
+  const code = await withWorker(home, 'dashboard', (link) => link.call(loginCode, {})).then(
+    (issued) => issued.code,
+    () => null,
+  );
+  return code === null ? address : `${address}#code=${code}`;
 }

@@ -1,7 +1,7 @@
 /**
  * What this tab proves itself with. Where people sign in, its cookies do, and nothing is kept here. Else the
- * session token: put into the page by the dashboard on loopback, taken from the login address otherwise. It
- * leaves the address bar at once, and survives a reload of this tab alone.
+ * session token: the code of a login address is exchanged for it once, and a cookie then names this browser, so that
+ * later pages hold the token. It is removed from the address bar at once and survives a reload of this tab.
  */
 
 declare global {
@@ -29,7 +29,13 @@ export async function takeToken(): Promise<string | null> {
     if (code !== null) address.hash = '';
     history.replaceState(null, '', address);
   }
-  const kept = window.__AGENT_SESSION_TOKEN__ ?? given ?? (code === null ? null : await exchange(code)) ?? sessionStorage.getItem(STORED);
+  const kept =
+    window.__AGENT_SESSION_TOKEN__ ??
+    given ??
+    (code === null ? null : await exchange(code)) ??
+    // A link on another site brings no strict cookie; a request of this page does.
+    (await tokenOfPage()) ??
+    sessionStorage.getItem(STORED);
   if (kept !== null && kept !== window.__AGENT_SESSION_TOKEN__) sessionStorage.setItem(STORED, kept);
   current = kept;
   return current;
@@ -47,12 +53,16 @@ async function exchange(code: string): Promise<string | null> {
 
 export const token = (): string => current ?? '';
 
-/** What a person pasted: the token itself or the whole login address. */
-export function keepToken(pasted: string): void {
+/** What was pasted: the whole login address, its code, or the token itself. False: the code is not valid. */
+export async function keepToken(pasted: string): Promise<boolean> {
   const text = pasted.trim();
-  const value = URL.canParse(text) ? (new URL(text).searchParams.get('token') ?? text) : text;
+  const address = URL.parse(text);
+  const code = new URLSearchParams((address?.hash ?? text.slice(text.indexOf('#'))).slice(1)).get('code');
+  const value = code === null ? (address?.searchParams.get('token') ?? text) : await exchange(code);
+  if (value === null) return false;
   sessionStorage.setItem(STORED, value);
   current = value;
+  return true;
 }
 
 /**
@@ -61,13 +71,18 @@ export function keepToken(pasted: string): void {
  */
 export async function renewToken(): Promise<boolean> {
   if (signedIn) return true;
-  const answer = await fetch('/', { cache: 'no-store' });
-  if (answer.redirected && new URL(answer.url).pathname === LOGIN) return goToLogin(LOGIN);
-  const found = /__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*")/.exec(await answer.text())?.[1];
-  const fresh = found === undefined ? null : (JSON.parse(found) as string);
+  const fresh = await tokenOfPage();
   if (fresh === null || fresh === current) return false;
   current = fresh;
   return true;
+}
+
+/** The token in the page as it is served to this browser now; null for one that has not shown a code. */
+async function tokenOfPage(): Promise<string | null> {
+  const answer = await fetch('/', { cache: 'no-store' });
+  if (answer.redirected && new URL(answer.url).pathname === LOGIN) return goToLogin(LOGIN);
+  const found = /__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*")/.exec(await answer.text())?.[1];
+  return found === undefined ? null : (JSON.parse(found) as string);
 }
 
 const LOGIN = '/login';

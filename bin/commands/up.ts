@@ -44,22 +44,22 @@ async function background(home: Home, options: LaunchOptions, input: Input): Pro
 }
 
 /** A service that runs is left as it is. */
-function sayRunning(home: Home, status: Status, options: LaunchOptions, input: Input): number {
+async function sayRunning(home: Home, status: Status, options: LaunchOptions, input: Input): Promise<number> {
   const { pid, started_at } = status.supervisor;
-  if (input.json) printJson({ already_running: true, dashboard: loginAddress(home, status), status });
+  if (input.json) printJson({ already_running: true, dashboard: await loginAddress(home, status), status });
   else {
     print(`The service already runs (supervisor ${pid}, up ${formatDuration(Date.now() - Date.parse(started_at))}).`);
-    printDashboard(home, status);
+    await printDashboard(home, status);
   }
   sayKept(options, status);
   return exitCodes.ok;
 }
 
 /** What became of the start. The service stays up in any case. */
-function report(home: Home, status: Status, input: Input): number {
+async function report(home: Home, status: Status, input: Input): Promise<number> {
   const unready = unreadyLines(status.workers);
-  if (input.json) printJson({ already_running: false, dashboard: loginAddress(home, status), status });
-  else printDashboard(home, status);
+  if (input.json) printJson({ already_running: false, dashboard: await loginAddress(home, status), status });
+  else await printDashboard(home, status);
   // With --json one error, whatever the number of slots.
   for (const line of input.json && unready.length ? [unready.join('; ')] : unready)
     printError(new AgentError('START_FAILED', line, { fix: 'the rest of the service runs; `agent status` shows it' }), input.json);
@@ -90,12 +90,12 @@ async function foreground(home: Home, options: LaunchOptions, input: Input): Pro
     });
   }
   await Promise.race([withProgress('starting', () => supervisor.waitReady(limits.supervisor.upMs)), supervisor.ended]);
-  if (!leaving) report(home, supervisor.status(), input);
+  if (!leaving) await report(home, supervisor.status(), input);
   await supervisor.ended;
   return exitCodes.ok;
 }
 
-function printDashboard(home: Home, status: Status): void {
-  const address = loginAddress(home, status);
+async function printDashboard(home: Home, status: Status): Promise<void> {
+  const address = await loginAddress(home, status);
   if (address) print(`Dashboard: ${address}`);
 }

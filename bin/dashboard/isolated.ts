@@ -3,7 +3,7 @@
  * machine. The service gives it its agents; it ends with the terminal it was started in.
  */
 import { pathToFileURL } from 'node:url';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -62,21 +62,15 @@ async function refuseSecond(home: Home, slot: string): Promise<void> {
 async function announce(home: Home, slot: string, input: Input): Promise<void> {
   using link = await dial(home.run.socket(slot), { token: readToken(home) ?? '', slot: 'cli', startingMs: limits.worker.startupMs });
   const { facts } = await link.call(report, {});
-  const { code } = await link.call(loginCode, {});
   const address = String(facts.address);
-  const token = tokenOf(`${home.run.dashboardToken}@${input.profile}`);
-  const shown = token ? `${address}?token=${encodeURIComponent(token)}` : address;
-  const opened = input.options.open !== false && !input.json && (await openBrowser(code === null ? address : `${address}#code=${code}`));
+  const addressWithCode = async () => {
+    const { code } = await link.call(loginCode, {});
+    return code === null ? address : `${address}#code=${code}`;
+  };
+  const shown = await addressWithCode();
+  const opened = input.options.open !== false && !input.json && (await openBrowser(await addressWithCode()));
   if (input.json) return printJson({ dashboard: shown, profile: input.profile, isolated: true, pid: process.pid });
   print(`Dashboard of ${input.profile} alone: ${shown}`);
   if (input.options.open !== false) sayOpened(opened, address);
   note('Ctrl-C ends it; the service goes on.');
-}
-
-function tokenOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch {
-    return '';
-  }
 }

@@ -1,11 +1,10 @@
 /** `agent dashboard`: service up, address printed, browser opened once, logged in. */
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
-import { loginCode } from '../../ipc/contracts/dashboard.ts';
 import { startSlot, status as statusMethod, type Status } from '../../ipc/contracts/supervisor.ts';
 import { DEFAULT_PROFILE, openHome, type Home } from '../../state/home.ts';
 import { hasFlag, type Input } from '../command.ts';
-import { withSupervisor, withWorker } from '../connect.ts';
+import { withSupervisor } from '../connect.ts';
 import { openBrowser } from '../openBrowser.ts';
 import { withProgress } from '../progress.ts';
 import { addressOf, loginAddress, sayKept, startService } from '../startService.ts';
@@ -18,8 +17,10 @@ export async function open(input: Input): Promise<number> {
   const options = addressOf(input);
   const { status, started } = await startService(home, options);
   const running = await requireDashboard(home, status);
-  const address = atProfile(loginAddress(home, running)!, input.profile);
-  const opened = input.options.open !== false && !input.json && (await openBrowser(await addressForBrowser(home, running, input.profile)));
+  // A code is good once: the browser gets one of its own, so that the printed address still works.
+  const addressWithCode = async () => atProfile((await loginAddress(home, running))!, input.profile);
+  const address = await addressWithCode();
+  const opened = input.options.open !== false && !input.json && (await openBrowser(await addressWithCode()));
   if (input.json) printJson({ already_running: !started, dashboard: address, profile: input.profile });
   else {
     print(`Dashboard: ${address}`);
@@ -44,16 +45,6 @@ async function requireDashboard(home: Home, status: Status): Promise<Status> {
       fix: '`agent why dashboard` has the reason',
     });
   });
-}
-
-/**
- * With a code in place of the token: an opener shows its arguments to every user of the machine, and browsers keep
- * addresses. The code is behind the `#`, which no server and no log ever sees, and good once.
- */
-async function addressForBrowser(home: Home, { supervisor: { dashboard } }: Status, profile: string): Promise<string> {
-  const { code } = await withWorker(home, 'dashboard', (link) => link.call(loginCode, {}));
-  const address = atProfile(withoutToken(dashboard!), profile);
-  return code === null ? address : `${address}#code=${code}`;
 }
 
 export function atProfile(address: string, profile: string): string {

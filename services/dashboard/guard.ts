@@ -9,6 +9,8 @@ import type { IncomingMessage } from 'node:http';
 import { AgentError } from '../../base/errors.ts';
 import { digest, hexId } from '../../base/ids.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
+import { isLoopbackHost } from '../../state/config/dashboardAddress.ts';
+import { isOtherUser } from '../../state/peerUser.ts';
 import type { Binding } from './binding.ts';
 
 /** Errors: FORBIDDEN_ORIGIN. The opaque Origin `null` (a desktop window loaded from a file) is left to the token check. */
@@ -24,6 +26,24 @@ export function checkOrigin({ headers }: Pick<IncomingMessage, 'headers'>, bindi
   // A proxy may speak to us under another name than the one that people type.
   if (origin === binding.settings.publicUrl?.origin) return;
   throw new AgentError('FORBIDDEN_ORIGIN', `requests from ${origin.slice(0, 100)} are refused`);
+}
+
+/** Headers that proxies, tunnels and content networks add; a browser on this machine sends none of them. */
+const FORWARDED =
+  /^(?:forwarded|via|true-client-ip|(?:x-)?(?:real|client|cluster-client)-ip|(?:x-forwarded|x-original|x-proxy|x-envoy|x-amzn|cf|fly|fastly|cdn)-.*)$/;
+
+/**
+ * Whether a request comes straight from a program of this user on this machine, as far as can be seen: a loopback bind
+ * and Host, no header of a proxy, HTTP/1.1 (plain proxies speak 1.0 unless configured), and no other user's socket.
+ */
+export function isDirect({ headers, httpVersion, socket }: IncomingMessage, { loopback }: Pick<Binding, 'loopback'>): boolean {
+  return (
+    loopback &&
+    httpVersion !== '1.0' &&
+    isLoopbackHost(nameOf(headers.host ?? '')) &&
+    !Object.keys(headers).some((name) => FORWARDED.test(name)) &&
+    !isOtherUser({ theirs: socket.remotePort ?? 0, ours: socket.localPort ?? 0 })
+  );
 }
 
 /** Host header without port and brackets, lower case. */

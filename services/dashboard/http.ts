@@ -2,6 +2,7 @@
  * The HTTP side: one fastify instance, the guard and the token before every route, problem+json for
  * every error. Routes that need no token say so in their config; everything else needs one.
  */
+import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -9,23 +10,24 @@ import { errorFields, type Logger } from '../../base/log.ts';
 import type { Client } from '../../ipc/client.ts';
 import type { Access } from '../../ipc/httpRoute.ts';
 import type { ProfilePaths } from '../../state/home.ts';
-import { isOtherUser } from '../../state/peerUser.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { Actions } from './actions.ts';
 import type { Binding } from './binding.ts';
 import type { Gate } from './auth/contract.ts';
 import type { Identity } from './auth/identity.ts';
 import { addSignInRoutes, loginAddress } from './auth/routes.ts';
-import { checkOrigin, tokenOf, type SessionToken } from './guard.ts';
+import { boundConnections, type Connections } from './connections.ts';
+import { checkOrigin, isDirect, tokenOf, type SessionToken } from './guard.ts';
 import type { HostFigures } from './hostFigures.ts';
 import type { Overview } from './overview.ts';
 import { encodingFor, type Page } from './page.ts';
 import { pinnedProfile } from './pinned.ts';
-import { problemOf, sendProblem } from './problem.ts';
-import { addRoutes } from './route.ts';
+import { MalformedRequest, problem, problemOf, problemText, sendProblem } from './problem.ts';
+import { addRoutes, type HttpHandler } from './route.ts';
 import { apiHeaders, securityHeaders } from './securityHeaders.ts';
 import { addCronFireRoute } from './routes/cronFire.ts';
 import { allRoutes } from './routes/table.ts';
+import { isSocketRequest } from './sockets/upgrade.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -56,9 +58,12 @@ export interface Dashboard {
   agentOf(profile: ProfilePaths): Client;
 }
 
-export function buildHttp(dashboard: Dashboard): FastifyInstance {
+export function buildHttp(dashboard: Dashboard): { app: FastifyInstance; connections: Connections } {
   const { context, binding, gate } = dashboard;
+  const handlers = allRoutes(dashboard);
   const app = fastify({
+    http: { shouldUpgradeCallback: isSocketRequest, connectionsCheckingInterval: limits.dashboard.headCheckMs },
+    clientErrorHandler: answerBroken,
     logger: false,
     bodyLimit: limits.dashboard.bodyMaxBytes,
     requestTimeout: limits.files.uploadMs,
@@ -70,20 +75,23 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
 
   // Contract §9: a route takes JSON, and a form of another site could send plain text.
   app.removeContentTypeParser('text/plain');
-  app.server.maxConnections = limits.dashboard.socketsMax + limits.dashboard.strangersMax + limits.dashboard.requestsMax;
   app.server.headersTimeout = limits.dashboard.headMs;
+  const connections = boundConnections(app.server, (address) => gate.clients.isTrusted(address));
   app.decorateRequest('who', null);
   app.addHook('onRequest', (request, reply, done) => {
     const { access = 'signedIn', upload = false, prepared = false } = request.routeOptions.config ?? {};
     if (!prepared) void reply.headers(isApi(request) ? apiHeaders : securityHeaders);
     // A target with a host in it is for proxies; this is none.
     if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
-    if (!upload) endWhenSlow(request);
+    requireOneHost(request);
+    const bodyMayTakeLong = boundBody(request, reply);
     if (access !== 'outside') checkOrigin(request.raw, binding);
     // Whatever is no route at all is a place of the page, which asks for the sign-in itself.
     if (access !== 'signedIn' || (request.is404 && !isApi(request))) return done();
     gate.admit(request.raw, reply).then((who) => {
       request.who = who;
+      connections.proved(request.raw.socket);
+      if (upload) bodyMayTakeLong();
       // oxlint-disable-next-line promise/no-callback-in-promise -- the public routes go the short way, without a promise
       done();
     }, done);
@@ -93,22 +101,64 @@ export function buildHttp(dashboard: Dashboard): FastifyInstance {
     return sendProblem(reply.headers(isApi(request) ? apiHeaders : securityHeaders), thrown);
   });
   app.setNotFoundHandler((request, reply) => {
-    if (isApi(request)) throw new AgentError('NOT_FOUND', `there is no ${request.method} ${pathOf(request)}`);
+    if (isApi(request)) throw noRoute(handlers, request, reply);
     return servePage(dashboard, request, reply);
   });
 
-  addRoutes(app, allRoutes(dashboard), { home: context.home, pinned: pinnedProfile(context) });
+  addRoutes(app, handlers, { home: context.home, pinned: pinnedProfile(context) });
   addCronFireRoute(app, dashboard);
   addSignInRoutes(app, dashboard);
-  return app;
+  return { app, connections };
 }
 
-/** A body that trickles in holds a connection for `limits.dashboard.requestMs`, no longer. */
-function endWhenSlow({ raw }: FastifyRequest): void {
-  if (raw.complete || !('content-length' in raw.headers || 'transfer-encoding' in raw.headers)) return;
-  const late = setTimeout(() => raw.destroy(), limits.dashboard.requestMs).unref();
-  const over = () => clearTimeout(late);
-  raw.once('end', over).once('close', over);
+/**
+ * A body that trickles in holds a connection for `limits.dashboard.requestMs`; one that is still arriving when its request
+ * has been answered, for `unreadMs`. Answers how to lift the first bound, for an upload that has been admitted.
+ */
+function boundBody({ raw }: FastifyRequest, reply: FastifyReply): () => void {
+  if (raw.complete || !('content-length' in raw.headers || 'transfer-encoding' in raw.headers)) return () => {};
+  const closeAfter = (ms: number) => {
+    const late = setTimeout(() => raw.complete || raw.destroy(), ms).unref();
+    const over = () => clearTimeout(late);
+    raw.once('end', over).once('close', over);
+    return over;
+  };
+  reply.raw.once('finish', () => raw.complete || closeAfter(limits.dashboard.unreadMs));
+  return closeAfter(limits.dashboard.requestMs);
+}
+
+/** RFC 9112, 3.2. Of two names one would be checked and the other meant. */
+function requireOneHost({ raw }: FastifyRequest): void {
+  const hosts = raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) throw new MalformedRequest('the request has more than one Host header');
+}
+
+/** What the parser of HTTP itself refuses, or what took too long to arrive. */
+function answerBroken(thrown: Error & { code?: string }, socket: Socket): void {
+  if (thrown.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const { status, detail } = brokenAs(thrown.code);
+  socket.end(problemText(problem('BAD_REQUEST', status, detail)), () => socket.destroy());
+}
+
+function brokenAs(code: string | undefined): { status: number; detail: string } {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, detail: 'the request did not arrive in time' };
+  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'the headers of the request are too large' };
+  return { status: 400, detail: 'the request is not valid HTTP/1.1' };
+}
+
+/** 405 where the address exists for other methods. */
+function noRoute(handlers: readonly HttpHandler[], { method, url }: FastifyRequest, reply: FastifyReply): AgentError {
+  const path = url.split('?', 1)[0]!;
+  const methods = [...new Set(handlers.filter(({ route }) => isSamePath(route.path, path)).map(({ route }) => route.method))];
+  if (methods.length === 0) return new AgentError('NOT_FOUND', `there is no ${method} ${path}`);
+  void reply.header('Allow', methods.join(', '));
+  return new AgentError('METHOD_NOT_ALLOWED', `${path} does not take ${method}`, { fix: `it takes ${methods.join(' and ')}` });
+}
+
+function isSamePath(pattern: string, path: string): boolean {
+  const given = path.split('/');
+  const parts = pattern.split('/');
+  return parts.length === given.length && parts.every((part, index) => part.startsWith(':') || part === given[index]);
 }
 
 /** Requests are checked with zod: ajv and its sibling, loaded by default, would only cost memory. */
@@ -140,7 +190,9 @@ function servePage(dashboard: Dashboard, request: FastifyRequest, reply: Fastify
   if (/\.[a-z0-9]+$/i.test(path)) throw new AgentError('NOT_FOUND', `there is no ${path}`);
   if (gate.mode === 'signIn' && !gate.whoIs(request.raw))
     return reply.header('Cache-Control', 'no-store').redirect(loginAddress(request.url), 302);
-  const { html, policy } = page.index(gate.mode === 'signIn' ? { signedIn: true } : { token: tokenFor(dashboard, request) });
+  const holdsToken = gate.mode === 'token' && mayHoldToken(dashboard, request);
+  if (holdsToken) gate.browsers?.give(request.raw, reply);
+  const { html, policy } = page.index(gate.mode === 'signIn' ? { signedIn: true } : { token: holdsToken ? dashboard.token.value : null });
   return reply
     .status(page.built ? 200 : 503)
     .headers({ 'Cache-Control': 'no-store', 'Content-Security-Policy': policy })
@@ -149,20 +201,12 @@ function servePage(dashboard: Dashboard, request: FastifyRequest, reply: Fastify
 }
 
 /**
- * On loopback the page is served with the token in it (interface spec, Authentication 1): whoever reads it is a
- * process of this user or his own browser, because the guard has refused foreign names and no other
- * site can read the answer (no CORS, same-origin resource policy). A proxy in front breaks that reasoning, and so does
- * another user of this machine: they, and any wider bind, must bring the token. The login address does.
+ * Only a browser that has shown a login code gets the page with the token in it (interface spec, Authentication 1), and
+ * only on a direct connection: a proxy of the same user looks like a browser, so an address alone proves nothing.
  */
-function tokenFor({ token, binding }: Dashboard, request: FastifyRequest): string | null {
-  const forwarded = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'].some((name) => name in request.headers);
-  // A proxy that adds none of these speaks HTTP/1.0 to us unless it was told otherwise; no browser does.
-  if (binding.loopback && !forwarded && request.raw.httpVersion !== '1.0' && !isStranger(request)) return token.value;
-  return token.matches(tokenOf(request.raw, new URLSearchParams(request.url.split('?', 2)[1]))) ? token.value : null;
-}
-
-function isStranger({ socket }: FastifyRequest): boolean {
-  return isOtherUser({ theirs: socket.remotePort ?? 0, ours: socket.localPort ?? 0 });
+function mayHoldToken({ binding, gate, token }: Dashboard, { raw }: FastifyRequest): boolean {
+  const proved = gate.browsers?.isProved(raw) || token.matches(tokenOf(raw));
+  return proved && isDirect(raw, binding);
 }
 
 /** Refusals are worth a line, defects a stack; neither gets the query, which may hold the token. */

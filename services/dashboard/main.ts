@@ -33,11 +33,11 @@ async function startDashboard(context: WorkerContext): Promise<WorkerService> {
   const agentOf: Dashboard['agentOf'] = ({ name }) => context.peer(name === DEFAULT_PROFILE ? 'agent' : `agent@${name}`);
   const host = createHostFigures(context.home.root);
   const dashboard: Dashboard = { context, binding, token: gate.token, gate, page, overview, actions, agentOf, host };
-  const app = buildHttp(dashboard);
+  const { app, connections } = buildHttp(dashboard);
   const handOver = prepareHandOver(app);
   await app.ready();
   life.defer(() => closeServer(app));
-  const sockets = life.use(acceptSockets(app.server, dashboard));
+  const sockets = life.use(acceptSockets(app.server, dashboard, connections));
   const listening = await listen(app.server, binding);
   const address = binding.settings.publicUrl?.href ?? listening;
   context.reportFacts({ address, listening });

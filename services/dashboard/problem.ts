@@ -1,4 +1,5 @@
 /** Errors as HTTP answers: `application/problem+json` of contract §9, one table from code to status. */
+import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { AgentError, errorTable, isAgentError, messageOf, type ErrorCode } from '../../base/errors.ts';
@@ -43,6 +44,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   UNKNOWN_SERVER: 404,
   UNKNOWN_TERMINAL: 404,
   METHOD_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
   UNKNOWN_MODEL: 422,
   ENV_INVALID: 422,
   // Reference §1.2: bad config is a 400.
@@ -73,6 +75,11 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
 
 /** As `problemOf` answers it when nothing else is known. */
 export const statusOfCode = (code: ErrorCode): number => statusOf[code] ?? (errorTable[code].retry ? 503 : 500);
+
+/** A request that breaks HTTP itself: a 400, where a wrong field is a 422. */
+export class MalformedRequest extends Error {
+  readonly statusCode = 400;
+}
 
 /** A request that a schema refuses; names every wrong field. */
 export class InvalidRequest extends AgentError {
@@ -142,4 +149,16 @@ export function sendProblem(reply: FastifyReply, thrown: unknown): FastifyReply 
     void reply.header('Retry-After', String(Math.max(1, Math.ceil(afterMs / 1_000))));
   }
   return reply.status(body.status).type('application/problem+json').send(JSON.stringify(body));
+}
+
+/** The whole answer as text, for a connection that fastify does not answer on. */
+export function problemText(body: Problem): string {
+  const text = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status] ?? 'Error'}`,
+    'Content-Type: application/problem+json',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'Connection: close',
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${text}`;
 }

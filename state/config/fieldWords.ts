@@ -140,7 +140,12 @@ export const fieldWords: Readonly<Record<string, FieldWords>> = {
   'dashboard.port': at('dashboard', 'Its TCP port.', limits.dashboard.port),
   'dashboard.files_root': at('dashboard', 'Folder that the page may browse; nothing outside of it is served.', undefined, 'Root of Files'),
   'dashboard.public_url': at('dashboard', 'Scheme and host that people type, when a proxy stands in front.', undefined, 'Public address'),
-  'dashboard.trusted_proxies': at('dashboard', 'Addresses or networks whose X-Forwarded headers count.', undefined, 'Trusted proxies'),
+  'dashboard.trusted_proxies': at(
+    'dashboard',
+    'Addresses or networks of proxies whose X-Forwarded-For is believed.',
+    undefined,
+    'Trusted proxies',
+  ),
   'dashboard.basic_auth.username': at(
     'dashboard',
     'User name of the sign-in with a password: `agent dashboard passwd` sets both up.',

@@ -210,8 +210,6 @@ export function networkOf(entry: string): { address: string; prefix: number; fam
 /** Loopback is always trusted: who is there has this machine already. */
 export function trustedList(entries: readonly string[]): BlockList {
   const list = new BlockList();
-  list.addSubnet('127.0.0.0', 8, 'ipv4');
-  list.addAddress('::1', 'ipv6');
   for (const entry of entries) {
     const network = networkOf(entry);
     if (network) list.addSubnet(network.address, network.prefix, network.family);

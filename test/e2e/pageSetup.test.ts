@@ -49,12 +49,13 @@ t.test('a tab without the token asks for it, and the pasted address opens the pa
   await using _agent = await startWorker(home, 'agent', { demo: true });
   await using dashboard = await startDashboard(home, { env: { AGENT_DASHBOARD_HOST: '0.0.0.0', AGENT_DASHBOARD_INSECURE: '1' } });
   await using browser = await startBrowser();
-  const { page } = await browser.open(dashboard.address);
-  await page.getByText('This dashboard needs its token').waitFor();
+  const { page } = await browser.open(dashboard.address, { proved: false });
+  const screen = page.getByLabel('Address or token');
+  await screen.waitFor();
   t.match(await page.locator('main').innerText(), /agent dashboard/);
   await page.getByLabel('Address or token').fill('wrong');
   await page.getByRole('button', { name: 'Open' }).click();
-  await page.getByText('This dashboard needs its token').waitFor();
+  await screen.waitFor();
   await page.getByLabel('Address or token').fill(`${dashboard.address}?token=${dashboard.token}`);
   await page.getByRole('button', { name: 'Open' }).click();
   await page.getByText('Connected', { exact: true }).waitFor();

@@ -32,7 +32,7 @@ const port = await freePort();
 const address = `https://${PROXY_NAME}:${port}`;
 const certificate = makeCertificate();
 const home = testHome({
-  'config.yaml': `dashboard:\n  public_url: ${address}\n`,
+  'config.yaml': `dashboard:\n  public_url: ${address}\n  trusted_proxies: [127.0.0.1]\n`,
   '.env': `AGENT_DASHBOARD_BASIC_AUTH_USERNAME=${USERNAME}\nAGENT_DASHBOARD_BASIC_AUTH_PASSWORD_HASH='${cheapHash(PASSWORD)}'\n`,
 });
 const service = await startService(home);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import { buildPage, pageIsFresh } from '../../scripts/buildPage.ts';
 import { requirePackage } from './debianPackage.ts';
+import { codeFor } from './loginCode.ts';
 import { projectRoot } from './worker.ts';
 
 const args = [
@@ -20,8 +21,8 @@ const args = [
 
 export interface TestBrowser extends AsyncDisposable {
   context: BrowserContext;
-  /** A tab whose errors are collected. */
-  open(address: string): Promise<TestTab>;
+  /** A tab whose errors are collected. `proved` (default true): the browser shows a login code of this dashboard first. */
+  open(address: string, options?: { proved?: boolean }): Promise<TestTab>;
 }
 
 export interface TestTab {
@@ -63,7 +64,8 @@ export async function startBrowser({
   context.setDefaultTimeout(15_000);
   return {
     context,
-    async open(address) {
+    async open(address, { proved = true } = {}) {
+      if (proved) await prove(context, new URL(address));
       const page = await context.newPage();
       const errors: string[] = [];
       page.on('pageerror', (thrown) => errors.push(thrown.message));
@@ -81,4 +83,10 @@ export async function startBrowser({
 /** Builds the page unless it is newer than its sources. */
 export async function ensurePage(): Promise<void> {
   if (!pageIsFresh(projectRoot)) await buildPage(projectRoot);
+}
+
+/** Gives the context the cookie that a browser gets for a login code. */
+async function prove(context: BrowserContext, { origin, port }: URL): Promise<void> {
+  const code = await codeFor(Number(port));
+  if (code !== null) await context.request.post(`${origin}/auth/code`, { data: { code } });
 }

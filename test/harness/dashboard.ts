@@ -4,6 +4,7 @@ import { request, type IncomingHttpHeaders } from 'node:http';
 import { WebSocket, type ClientOptions } from 'ws';
 import { report } from '../../ipc/contracts/peer.ts';
 import type { Home } from '../../state/home.ts';
+import { codeFor, rememberDashboard } from './loginCode.ts';
 import { startWorker, type StartOptions, type TestWorker } from './worker.ts';
 
 export interface Answer {
@@ -27,6 +28,8 @@ export interface TestDashboard extends AsyncDisposable {
   /** With a slash at the end. */
   address: string;
   token: string;
+  /** The cookie header of a browser that has shown a login code. */
+  provedCookie(): Promise<string>;
   /** The bytes as given: Host and Origin too, which fetch would not allow. */
   ask(path: string, options?: Asked): Promise<Answer>;
   /** A WebSocket of it; `token` false leaves the token out, a string replaces it. */
@@ -41,11 +44,17 @@ export async function startDashboard(home: Home, { env = {}, ...options }: Start
   // Where people sign in there is none.
   const token = existsSync(home.run.dashboardToken) ? readFileSync(home.run.dashboardToken, 'utf8').trim() : '';
   const port = Number(new URL(address).port);
+  rememberDashboard(port, home);
   return {
     worker,
     port,
     address,
     token,
+    async provedCookie() {
+      const body = JSON.stringify({ code: await codeFor(port) });
+      const { headers } = await ask(port, '/auth/code', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+      return headers['set-cookie']![0]!.split(';')[0]!;
+    },
     ask: (path, asked = {}) =>
       ask(port, path, { ...asked, headers: { ...(asked.token === false ? {} : { 'X-Agent-Session-Token': token }), ...asked.headers } }),
     socket(path, { token: given = true, ...rest } = {}) {
@@ -100,3 +109,7 @@ export function refused(socket: WebSocket): Promise<number> {
     socket.on('error', () => {});
   });
 }
+
+/** The session token in a page; null for a page without it. */
+export const pageToken = (html: string): string | null =>
+  JSON.parse(/__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*"|null)/.exec(html)![1]!) as string | null;

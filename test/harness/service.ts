@@ -8,6 +8,7 @@ import type { Link } from '../../ipc/link.ts';
 import { readToken } from '../../state/home.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
 import { freePort, type TestHome } from './home.ts';
+import { rememberDashboard } from './loginCode.ts';
 import { until } from './until.ts';
 import { projectRoot } from './worker.ts';
 
@@ -34,6 +35,7 @@ export interface ServiceOptions {
 /** Starts agentd; resolves when its control socket answers. */
 export async function startService(home: TestHome, { env = {}, args = ['--demo'] }: ServiceOptions = {}): Promise<TestService> {
   const port = await freePort();
+  rememberDashboard(port, home);
   const child = spawn(process.execPath, [join(projectRoot, 'bin/agentd.ts'), '--port', String(port), ...args], {
     env: { PATH: process.env.PATH, HOME: home.root, AGENT_HOME: home.root, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -15,7 +15,7 @@ t.test('up, a second up, slot commands, down', { timeout: 200_000 }, async (t) =
   await t.test('up prints the address that logs in, once, when everything wanted is ready', async (t) => {
     const { code, stdout, stderr } = await agent('up', '--demo', '--port', '0');
     t.same({ code, stderr }, { code: 0, stderr: '' });
-    t.match(stdout, /^Dashboard: http:\/\/127\.0\.0\.1:\d+\/\?token=[0-9a-f]{64}\n$/);
+    t.match(stdout, /^Dashboard: http:\/\/127\.0\.0\.1:\d+\/#code=[\w-]{43}\n$/);
     const address = stdout.trim().slice('Dashboard: '.length);
     t.equal((await fetch(address)).status, 200, 'it opens');
     const found = await status();

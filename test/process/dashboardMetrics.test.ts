@@ -5,55 +5,14 @@ import { writeJsonAtomic } from '../../state/atomicFile.ts';
 import { engagePause } from '../../state/pause.ts';
 import { startDashboard } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
+import { slotRow, snapshot } from '../harness/snapshot.ts';
 import { until } from '../harness/until.ts';
 
-const row = (slot: string, more: Partial<Status['workers'][number]> = {}): Status['workers'][number] => ({
-  slot,
-  profile: 'default',
-  kind: 'worker',
-  desired: 'up',
-  state: 'ready',
-  pid: 1,
-  since: '2026-01-01T00:00:00.000Z',
-  ready_ms: 120,
-  restarts: 3,
-  code: 'source',
-  rss_bytes: 1_000_000,
-  cpu_percent: 0.5,
-  lag_ms: 4,
-  fds: 21,
-  leak_bytes_per_hour: 5_000,
-  liveness: 'ok',
-  log_lines_dropped: 7,
-  adopted: false,
-  reason: 'the password: hunter2hunter2',
-  next_start_at: null,
-  last_exit: null,
-  ...more,
-});
+const row = (slot: string, more: Partial<Status['workers'][number]> = {}): Status['workers'][number] => ({ ...slotRow, slot, ...more });
 
 t.test('metrics: the token in either header, one sample per slot and number, nothing secret, nothing stale', async (t) => {
   using home = testHome();
-  const write = (workers: Status['workers']) =>
-    writeJsonAtomic(home.run.status, {
-      supervisor: {
-        pid: 1,
-        version: '1',
-        code: 'c',
-        started_at: '2026-01-01T00:00:00.000Z',
-        home: home.root,
-        managed_by: 'none',
-        adopted: 2,
-        start_time: 1,
-        boot_id: 'b',
-        dashboard: 'http://127.0.0.1:1/?token=never-shown',
-        demo: false,
-      },
-      paused: null,
-      problems: [{ what: 'w', fix: 'f' }],
-      workers,
-      at: '2026-01-01T00:00:00.000Z',
-    } satisfies Status);
+  const write = (workers: Status['workers']) => writeJsonAtomic(home.run.status, { ...snapshot, workers } satisfies Status);
   write([row('agent'), row('cron', { state: 'backoff', pid: null, rss_bytes: null, cpu_percent: null })]);
   await using dashboard = await startDashboard(home);
 

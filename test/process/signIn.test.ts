@@ -1,6 +1,7 @@
 /** The gate of signed-in browsers, on a real dashboard: what lets in, what keeps out, what ends. */
 import { readFileSync, statSync } from 'node:fs';
 import t from 'tap';
+import { writeJsonAtomic } from '../../state/atomicFile.ts';
 import type { WebSocket } from 'ws';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { createBasic } from '../../services/dashboard/auth/basic.ts';
@@ -11,6 +12,7 @@ import { closed } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
 import { cheapHash, PASSWORD, startGated, ticketOf, USERNAME } from '../harness/signIn.ts';
 import { until } from '../harness/until.ts';
+import { slotRow, snapshot } from '../harness/snapshot.ts';
 import { WebClient } from '../harness/webClient.ts';
 import { startWorker } from '../harness/worker.ts';
 
@@ -217,7 +219,7 @@ t.test('after a sign-in nobody is led to another site', async (t) => {
 t.test(
   'eleven tries in a minute: the eleventh waits, even with the right password; behind a trusted proxy each client counts for itself',
   async (t) => {
-    await using s = await startGated({ files: { 'config.yaml': 'dashboard: { trusted_proxies: [10.0.0.0/8] }\n' } });
+    await using s = await startGated({ files: { 'config.yaml': 'dashboard: { trusted_proxies: [127.0.0.1, 10.0.0.0/8] }\n' } });
     const web = new WebClient();
     const tryIt = (password: string, from: string) =>
       web.api(`${s.address}/auth/password-login`, {
@@ -225,7 +227,7 @@ t.test(
         headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': from },
         body: JSON.stringify({ username: USERNAME, password }),
       });
-    // The test comes from loopback, which is always trusted; 10.0.0.1 is a proxy between.
+    // The test comes from loopback, which is configured as a proxy; 10.0.0.1 is another one.
     const first = '203.0.113.7, 10.0.0.1';
     for (let n = 0; n < 10; n++) t.equal((await tryIt('wrong', first)).status, 401, `try ${n + 1}`);
     const eleventh = await tryIt(PASSWORD, first);
@@ -239,6 +241,37 @@ t.test(
     t.equal((await tryIt(PASSWORD, '203.0.113.8, 10.0.0.1')).status, 200, 'a neighbour is not concerned');
   },
 );
+
+t.test('tries from this machine are counted together unless it is configured as a proxy', async (t) => {
+  await using s = await startGated();
+  const web = new WebClient();
+  const statusOf = async (from: string) =>
+    (
+      await web.api(`${s.address}/auth/password-login`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': from },
+        body: JSON.stringify({ username: USERNAME, password: 'wrong' }),
+      })
+    ).status;
+  for (let n = 0; n < 10; n++) t.equal(await statusOf(`203.0.113.${n}`), 401);
+  t.equal(await statusOf('203.0.113.99'), 429);
+});
+
+t.test('strangers learn of the slots of the service, not the names of profiles and sidecars', async (t) => {
+  const home = testHome();
+  t.teardown(() => home[Symbol.dispose]());
+  const row = (slot: string, profile = 'default') => ({ ...slotRow, slot, profile });
+  const status = {
+    ...snapshot,
+    workers: [row('agent'), row('gateway'), row('gateway@secret-merger', 'secret-merger'), row('secret-bridge')],
+  };
+  writeJsonAtomic(home.run.status, status);
+  await using s = await startGated({ home });
+  const slots = async (web: WebClient) =>
+    (await web.api(`${s.address}/api/status`)).json<{ workers: { slot: string }[] }>().workers.map(({ slot }) => slot);
+  t.same(await slots(new WebClient()), ['agent', 'gateway']);
+  t.equal((await slots(await s.signedIn())).length, 4);
+});
 
 t.test('half-made sign-ins are no sign-in: the dashboard refuses to start and says what is missing', async (t) => {
   const cases: { name: string; env: Record<string, string>; want: RegExp }[] = [

@@ -6,12 +6,13 @@ import type { Dashboard } from '../../services/dashboard/http.ts';
 import { sendProblem } from '../../services/dashboard/problem.ts';
 import { addCronFireRoute } from '../../services/dashboard/routes/cronFire.ts';
 import { ensurePage } from '../harness/browser.ts';
-import { closed, startDashboard } from '../harness/dashboard.ts';
+import { closed, pageToken, startDashboard, type TestDashboard } from '../harness/dashboard.ts';
 import { testHome } from '../harness/home.ts';
 
 await ensurePage();
 
-const tokenIn = (html: string): unknown => JSON.parse(/__AGENT_SESSION_TOKEN__=("[^"]*"|null)/.exec(html)![1]!);
+const tokenOfPage = async (dashboard: TestDashboard): Promise<string | null> =>
+  pageToken((await dashboard.ask('/', { token: false, headers: { Cookie: await dashboard.provedCookie() } })).text);
 
 t.test(
   'auth.1 a token is minted per boot and put into the page; AGENT_DASHBOARD_SESSION_TOKEN pins it; --insecure keeps the token path',
@@ -20,14 +21,14 @@ t.test(
     const seen = new Set<unknown>();
     for (let boot = 0; boot < 2; boot++) {
       await using dashboard = await startDashboard(home);
-      const token = tokenIn((await dashboard.ask('/', { token: false })).text);
+      const token = await tokenOfPage(dashboard);
       t.match(token, /^[0-9a-f]{64}$/);
       seen.add(token);
     }
     t.equal(seen.size, 2, 'another boot, another token');
     {
       await using pinned = await startDashboard(home, { env: { AGENT_DASHBOARD_SESSION_TOKEN: 'chosen by the operator' } });
-      t.equal(tokenIn((await pinned.ask('/', { token: false })).text), 'chosen by the operator');
+      t.equal(await tokenOfPage(pinned), 'chosen by the operator');
       t.equal(
         (await pinned.ask('/api/logs', { token: false, headers: { 'X-Agent-Session-Token': 'chosen by the operator' } })).status,
         200,

@@ -43,13 +43,13 @@ t.test('cli.1 dashboard: starts the service, prints the address, opens the brows
   await service.status();
   t.match(started, {
     code: 0,
-    stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/\\?token=[0-9a-f]{64}\n$`),
+    stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/#code=[\\w-]{43}\n$`),
     stderr: /Opened in the browser/,
   });
   const [address] = browser.opened();
   t.match(address, new RegExp(`^http://127\\.0\\.0\\.1:${port}/#code=[\\w-]{43}$`), 'no token in an argument of another program');
 
-  const token = /token=([0-9a-f]+)/.exec(started.stdout)![1]!;
+  const token = readFileSync(home.run.dashboardToken, 'utf8').trim();
   const code = new URL(address!).hash.slice('#code='.length);
   const exchange = () =>
     new WebClient().ask(`http://127.0.0.1:${port}/auth/code`, {
@@ -62,15 +62,15 @@ t.test('cli.1 dashboard: starts the service, prints the address, opens the brows
 
   t.match(await dashboard('dashboard', '--no-open'), {
     code: 0,
-    stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/\\?token=`),
+    stdout: new RegExp(`^Dashboard: http://127\\.0\\.0\\.1:${port}/#code=`),
   });
   t.equal(browser.opened().length, 1, '--no-open opens nothing');
-  t.match(await dashboard('-p', 'work', 'dashboard'), { code: 0, stdout: /\?token=[0-9a-f]+&profile=work\n$/ });
+  t.match(await dashboard('-p', 'work', 'dashboard'), { code: 0, stdout: /\?profile=work#code=[\w-]+\n$/ });
   t.match(browser.opened()[1], /\?profile=work#code=/, 'a profile attaches to the running one');
   t.match(await dashboard('dashboard', '--no-open', '--port', '9'), { code: 0, stderr: /keeps the address it was started with/ });
-  t.same(JSON.parse((await dashboard('dashboard', '--json')).stdout), {
+  t.match(JSON.parse((await dashboard('dashboard', '--json')).stdout), {
     already_running: true,
-    dashboard: `http://127.0.0.1:${port}/?token=${token}`,
+    dashboard: new RegExp(`^http://127\\.0\\.0\\.1:${port}/#code=`),
     profile: 'default',
   });
 
@@ -108,8 +108,8 @@ t.test('cli.1 dashboard --isolated: a server of one profile alone, beside the on
   const ended = finished(command);
   await until('its address', () => said.includes('\n'));
   await service.status();
-  t.match(said, new RegExp(`^Dashboard of work alone: http://127\\.0\\.0\\.1:${port}/\\?token=[0-9a-f]{64}\n$`));
-  const headers = { 'X-Agent-Session-Token': /token=([0-9a-f]+)/.exec(said)![1]! };
+  t.match(said, new RegExp(`^Dashboard of work alone: http://127\\.0\\.0\\.1:${port}/#code=[\\w-]{43}\n$`));
+  const headers = { 'X-Agent-Session-Token': readFileSync(`${home.run.dashboardToken}@work`, 'utf8').trim() };
   const web = new WebClient();
   t.equal((await web.ask(`http://127.0.0.1:${port}/api/logs?file=gui`, { headers })).status, 200, 'its own profile, unnamed');
   t.equal((await web.ask(`http://127.0.0.1:${port}/api/logs?profile=work`, { headers })).status, 200);

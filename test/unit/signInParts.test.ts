@@ -105,12 +105,15 @@ t.test('ten tries in a minute, then a wait that is said; IPv6 counts by the netw
   for (let n = 0; n < 10; n++) tries.count(`2001:db8:0:1::${n}`);
   t.ok(refused('2001:0db8:0000:0001:ffff::1'));
   t.equal(refused('2001:db8:0:2::1'), undefined);
+  for (let n = 0; n < limits.signIn.triesPerNetwork - 11; n++) tries.count(`2001:db8:0:${n + 3}::1`);
+  t.ok(refused('2001:db8:0:ffff::1'), 'a network of IPv6 has a bound of its own');
+  t.equal(refused('2001:db8:1:1::1'), undefined);
   for (let n = 0; n < limits.signIn.addressesMax + 10; n++) tries.count(`host-${n}`);
   t.pass('and no number of addresses fills the memory');
 });
 
 t.test('the address of a client behind proxies: the rightmost that no trusted proxy has', async (t) => {
-  const clients = createClients({ publicUrl: undefined, trustedProxies: ['10.0.0.0/8', 'fd00::/8'] });
+  const clients = createClients({ publicUrl: undefined, trustedProxies: ['10.0.0.0/8', 'fd00::/8', '::1'] });
   const from = (remoteAddress: string, forwarded?: string) =>
     clients.addressOf({ headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }, socket: { remoteAddress } } as never);
   const cases: [string, string | undefined, string][] = [
@@ -118,7 +121,8 @@ t.test('the address of a client behind proxies: the rightmost that no trusted pr
     ['203.0.113.7', '198.51.100.1', '203.0.113.7'],
     ['10.0.0.1', '198.51.100.1', '198.51.100.1'],
     ['::ffff:10.0.0.1', '6.6.6.6, 198.51.100.1, 10.2.3.4', '198.51.100.1'],
-    ['127.0.0.1', '198.51.100.1:5000', '198.51.100.1'],
+    ['127.0.0.1', '198.51.100.1', '127.0.0.1'],
+    ['10.0.0.1', '198.51.100.1:5000', '198.51.100.1'],
     ['::1', '[2001:db8::1]:443', '2001:db8::1'],
     ['fd00::5', 'unknown, 198.51.100.1', '198.51.100.1'],
     ['10.0.0.1', 'not an address', '10.0.0.1'],

@@ -6,21 +6,22 @@ import { Command } from '../ui/notice.tsx';
 
 export function TokenScreen({ reason }: { reason: string | null }) {
   const [text, setText] = useState('');
+  const [rejected, setRejected] = useState(false);
   return (
     <main className="flex h-full items-center justify-center p-6">
       <form
         className="grid w-full max-w-md gap-4 rounded-2xl border border-line bg-surface p-8 shadow-raised"
         onSubmit={(event) => {
           event.preventDefault();
-          keepToken(text);
-          location.reload();
+          void keepToken(text).then((kept) => (kept ? location.reload() : setRejected(true)));
         }}
       >
-        <h1 className="font-serif text-2xl font-semibold">This dashboard needs its token</h1>
+        <h1 className="font-serif text-2xl font-semibold">This browser has no access yet</h1>
         {reason && <p className="text-sm text-bad">{reason}</p>}
+        {rejected && <p className="text-sm text-bad">This code was used before, or has expired.</p>}
         <p className="text-soft">
-          Run <Command>agent dashboard</Command> on the machine that runs the service. It prints the address with the token: open that, or
-          paste it here.
+          Run <Command>agent dashboard</Command> on the machine that runs the service. It prints an address with a code that is good once:
+          open that, or paste it here.
         </p>
         <label className="grid gap-1.5 text-sm font-medium">
           Address or token

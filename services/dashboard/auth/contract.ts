@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { SessionToken } from '../guard.ts';
+import type { BrowserProof } from './browserProof.ts';
 import type { Clients } from './client.ts';
 import type { Identity } from './identity.ts';
 import type { OneTime } from './oneTime.ts';
@@ -35,6 +36,8 @@ export interface Gate extends Disposable {
   socketPass(request: IncomingMessage, query: URLSearchParams): SocketPass | null;
   /** Another process has taken over (planned restart). */
   isRelieved(): boolean;
+  /** Browsers that may get the page with the token in it; undefined where users sign in. */
+  browsers?: BrowserProof;
   /** What only signed-in browsers have; undefined with the token. */
   door?: Door;
 }

@@ -106,7 +106,7 @@ export function createCookieGate(parts: Parts): Gate {
       // The request that asks may have been renewed on its way in.
       const session = renewedOn.get(reply) ?? valid(request);
       if (!session) throw signInNeeded();
-      return tickets.issue(session);
+      return tickets.issue(session, session.sid);
     },
     socketPass(_request, query) {
       const session = tickets.take(query.get('ticket'));

@@ -1,4 +1,4 @@
-/** Cookies of the gate: all HttpOnly and Lax; on https Secure and, unless they serve one path alone, bound to this very host by their name. */
+/** Cookies of the gate: all HttpOnly, Lax unless they say Strict; on https Secure and, unless they serve one path alone, bound to this very host by their name. */
 import type { IncomingMessage } from 'node:http';
 
 export interface CookieJar {
@@ -40,10 +40,12 @@ export interface CookieOptions {
   seconds: number;
   /** Sent there alone; `/` unless given. */
   path?: string;
+  /** Default Lax. */
+  sameSite?: 'Lax' | 'Strict';
 }
 
 /** A Set-Cookie line. Values are base64url, so nothing needs escaping. */
-export function setCookie(name: string, value: string, { secure, seconds, path = '/' }: CookieOptions): string {
-  const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', `Max-Age=${Math.floor(seconds)}`, ...(secure ? ['Secure'] : [])];
+export function setCookie(name: string, value: string, { secure, seconds, path = '/', sameSite = 'Lax' }: CookieOptions): string {
+  const attributes = [`Path=${path}`, 'HttpOnly', `SameSite=${sameSite}`, `Max-Age=${Math.floor(seconds)}`, ...(secure ? ['Secure'] : [])];
   return [`${written(name, { secure, path })}=${value}`, ...attributes].join('; ');
 }

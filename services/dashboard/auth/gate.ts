@@ -10,6 +10,7 @@ import type { Binding } from '../binding.ts';
 import { openSessionToken, tokenOf } from '../guard.ts';
 import { pinnedProfile } from '../pinned.ts';
 import { createBasic } from './basic.ts';
+import { createBrowserProof } from './browserProof.ts';
 import { createClients } from './client.ts';
 import type { Gate, SharedParts } from './contract.ts';
 import { createCookieGate } from './cookieGate.ts';
@@ -17,6 +18,7 @@ import { localIdentity, type Identity } from './identity.ts';
 import { createOidc } from './oidc.ts';
 import { createOneTime } from './oneTime.ts';
 import { tokenMissing } from './refusal.ts';
+import { openSignInFile } from './signInFile.ts';
 
 export function openGate(context: WorkerContext, binding: Binding): Gate {
   const { home, relieves, redact, log } = context;
@@ -30,9 +32,10 @@ export function openGate(context: WorkerContext, binding: Binding): Gate {
     codes: createOneTime<true>({ seconds: limits.signIn.loginCodeSeconds }),
   };
   forgetSecrets(process.env);
-  if (!gated) return createTokenGate(shared);
+  const signInFile = fileOf(home.run.dashboardSignIn);
+  if (!gated) return createTokenGate(shared, signInFile);
   const providers = settings.providers.map((one) => (one.kind === 'basic' ? createBasic(one) : createOidc(one, log)));
-  return createCookieGate({ shared, providers, settings, file: fileOf(home.run.dashboardSignIn), log });
+  return createCookieGate({ shared, providers, settings, file: signInFile, log });
 }
 
 /** They have been read: nothing that this process might ever start inherits them. */
@@ -40,7 +43,7 @@ function forgetSecrets(env: NodeJS.ProcessEnv): void {
   for (const name of ['PASSWORD', 'PASSWORD_HASH', 'SECRET']) delete env[`AGENT_DASHBOARD_BASIC_AUTH_${name}`];
 }
 
-function createTokenGate(shared: SharedParts): Gate {
+function createTokenGate(shared: SharedParts, signInFile: string): Gate {
   const { token } = shared;
   const tickets = createOneTime<true>({ seconds: limits.signIn.ticketSeconds });
   const whoIs = (request: IncomingMessage, query?: URLSearchParams) => (token.matches(tokenOf(request, query)) ? localIdentity : null);
@@ -54,6 +57,7 @@ function createTokenGate(shared: SharedParts): Gate {
     mode: 'token',
     providers: [],
     flows: [],
+    browsers: createBrowserProof(openSignInFile(signInFile).secret),
     whoIs: (request) => whoIs(request),
     admit: (request) => Promise.resolve().then(() => require(request)),
     ticketFor(request) {

@@ -4,22 +4,25 @@ import { digest } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
 
 export interface OneTime<T> {
-  issue(value: T): string;
+  /** `owner`: whose it is; beyond `limits.signIn.ticketsPerOwnerMax` its own oldest is dropped, never another's. */
+  issue(value: T, owner?: string): string;
   /** The value, the first time and in time; undefined ever after. */
   take(word: string | null | undefined): T | undefined;
 }
 
 export function createOneTime<T>({ seconds }: { seconds: number }): OneTime<T> {
-  const waiting = new Map<string, { value: T; untilMs: number }>();
+  const waiting = new Map<string, { value: T; untilMs: number; owner: string }>();
   return {
-    issue(value) {
+    issue(value, owner = '') {
       const word = randomBytes(32).toString('base64url');
       // The oldest stands first: all live equally long.
       for (const [key, { untilMs }] of waiting) {
         if (untilMs > performance.now() && waiting.size < limits.signIn.ticketsMax) break;
         waiting.delete(key);
       }
-      waiting.set(digest(word), { value, untilMs: performance.now() + seconds * 1_000 });
+      const own = [...waiting].filter(([, entry]) => entry.owner === owner);
+      if (own.length >= limits.signIn.ticketsPerOwnerMax) waiting.delete(own[0]![0]);
+      waiting.set(digest(word), { value, untilMs: performance.now() + seconds * 1_000, owner });
       return word;
     },
     take(word) {

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { AgentError, isAgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
+import { isDirect } from '../guard.ts';
 import type { Dashboard } from '../http.ts';
 import { parseRequest } from '../problem.ts';
 import { requireSameSite } from './csrf.ts';
@@ -49,12 +50,15 @@ export function addSignInRoutes(app: FastifyInstance, dashboard: Dashboard): voi
 }
 
 /** Without a gate nobody signs in; a login address is exchanged for the token. */
-function addTokenDoor(app: FastifyInstance, { gate, token }: Dashboard): void {
+function addTokenDoor(app: FastifyInstance, { gate, token, binding }: Dashboard): void {
   app.get(LOGIN_PATH, (_request, reply) => reply.redirect('/', 302));
-  app.post('/auth/code', (request) => {
+  app.post('/auth/code', (request, reply) => {
     requireSameSite(request.raw, gate.clients.originOf(request.raw));
     if (!gate.codes.take(parseRequest(Code, request.body).code))
-      throw new AgentError('UNAUTHENTICATED', 'this login address was used before, or is too old', { fix: 'run `agent dashboard` again' });
+      throw new AgentError('UNAUTHENTICATED', 'this login code was used before, or has expired', {
+        fix: '`agent dashboard` prints a new one',
+      });
+    if (isDirect(request.raw, binding)) gate.browsers?.give(request.raw, reply);
     return { token: token.value };
   });
 }

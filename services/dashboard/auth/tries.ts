@@ -1,4 +1,5 @@
-/** Brute force: so many tries of a password from one address in a minute, right or wrong. */
+/** Brute force: so many tries of a password from one address in a minute, right or wrong, and so many from one network of IPv6. */
+import { isIP } from 'node:net';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { networkKey } from '../../../base/networkKey.ts';
@@ -17,17 +18,30 @@ export function createTries(nowMs: () => number = () => performance.now()): Trie
   const seen = new Map<string, number[]>();
   return {
     count(address) {
-      const key = networkKey(address);
       const now = nowMs();
-      const recent = (seen.get(key) ?? []).filter((atMs) => now - atMs < WINDOW_MS);
-      seen.delete(key);
-      seen.set(key, recent);
-      if (seen.size > limits.signIn.addressesMax) seen.delete(seen.keys().next().value!);
-      if (recent.length >= limits.signIn.triesPerMinute) throw tooMany(WINDOW_MS - (now - recent[0]!));
-      recent.push(now);
+      const counted = boundsOf(address).map(({ key, most }) => ({ recent: recentOf(key, now), most }));
+      for (const { recent, most } of counted) if (recent.length >= most) throw tooMany(WINDOW_MS - (now - recent.at(-most)!));
+      for (const { recent } of counted) recent.push(now);
     },
     forget: (address) => void seen.delete(networkKey(address)),
   };
+
+  function recentOf(key: string, now: number): number[] {
+    const recent = (seen.get(key) ?? []).filter((atMs) => now - atMs < WINDOW_MS);
+    seen.delete(key);
+    seen.set(key, recent);
+    if (seen.size > limits.signIn.addressesMax) seen.delete(seen.keys().next().value!);
+    return recent;
+  }
+}
+
+/** A /64 of IPv6 is one host; whoever owns a /48 has 65,536 of them. */
+function boundsOf(address: string): { key: string; most: number }[] {
+  const key = networkKey(address);
+  const host = { key, most: limits.signIn.triesPerMinute };
+  return isIP(address) === 6 && key !== address
+    ? [host, { key: `net ${networkKey(address, 3)}`, most: limits.signIn.triesPerNetwork }]
+    : [host];
 }
 
 function tooMany(retryAfterMs: number): AgentError {

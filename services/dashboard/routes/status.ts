@@ -10,8 +10,10 @@ import { report } from '../../../ipc/contracts/peer.ts';
 import type { Status } from '../../../ipc/contracts/supervisor.ts';
 import { configVersions } from '../../../state/config/schema.ts';
 import { readGatewayState, type GatewayStateFile } from '../../../state/gatewayState.ts';
+import { DEFAULT_PROFILE } from '../../../state/home.ts';
 import { readPause } from '../../../state/pause.ts';
 import { bootId } from '../../../state/processIdentity.ts';
+import { manifest } from '../../manifest.ts';
 import type { HostFigures } from '../hostFigures.ts';
 import type { Dashboard } from '../http.ts';
 import type { Seen } from '../overview.ts';
@@ -40,11 +42,15 @@ export function statusRoutes(dashboard: Dashboard): HttpHandler[] {
       can_update_agent: false,
       paused: pause ? { reason: local ? pause.reason : null, engaged_at: pause.engaged_at, expires_at: pause.expires_at } : null,
       supervisor: supervisorFields(seen),
-      workers: (seen?.status.workers ?? []).map(({ slot, profile, desired, state }) => ({ slot, profile, desired, state })),
+      workers: (seen?.status.workers ?? []).filter((row) => local || isOfService(row)).map(({ slot, profile, desired, state }) => ({ slot, profile, desired, state })),
     };
   };
   return [on(getStatus, answer, cache)];
 }
+
+/** Names of profiles and of the user's own programs are private; those of the service's own slots are not. */
+const isOfService = ({ slot, profile }: { slot: string; profile: string }): boolean =>
+  profile === DEFAULT_PROFILE && manifest.some((row) => row.slot === slot);
 
 /** Asked of the agent worker while it is there, beside the answer: status never waits for it. */
 function createSessionCount({ agentOf, context }: Dashboard): { count(status: Status | undefined): number | null } {

@@ -2,7 +2,7 @@
  * Every WebSocket enters here: path, Host and Origin, token, then its own relay. A browser cannot read
  * the status of a refused upgrade, so guard and token refuse after the handshake, with a close code.
  */
-import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -11,10 +11,11 @@ import { limits } from '../../../base/limits.ts';
 import { sleep } from '../../../base/time.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { SocketPass } from '../auth/contract.ts';
+import type { Connections } from '../connections.ts';
 import { checkOrigin } from '../guard.ts';
 import type { Dashboard } from '../http.ts';
 import { pinnedProfile, withinPinned } from '../pinned.ts';
-import { problemOf } from '../problem.ts';
+import { problemOf, problemText } from '../problem.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { followLogs } from './logFollow.ts';
 import { bridgeTerminal } from './pty.ts';
@@ -38,7 +39,7 @@ export interface Sockets extends Disposable {
   drain(signal: AbortSignal): Promise<void>;
 }
 
-export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
+export function acceptSockets(server: Server, dashboard: Dashboard, connections: Connections): Sockets {
   const wss = new WebSocketServer({ noServer: true, clientTracking: true, perMessageDeflate: false, maxPayload: limits.ipc.frameMaxBytes });
   const relay = createAgentRelay(dashboard);
   const routes: Record<string, SocketRoute> = {
@@ -76,6 +77,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
         socket.once('close', () => strangers--);
         return accept((open) => turnAway(open, pass));
       }
+      connections.proved(request.socket);
       const profile = withinPinned(pinned, searchParams.get('profile') ?? undefined);
       if (profile !== undefined) searchParams.set('profile', profile);
       route.prepare?.(searchParams);
@@ -90,7 +92,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard): Sockets {
         route.serve(open, searchParams, pass.who);
       });
     } catch (thrown) {
-      refuseUpgrade(socket, thrown);
+      socket.end(problemText(problemOf(thrown)));
     }
   });
 
@@ -141,15 +143,5 @@ function turnAway(open: WebSocket, { code, reason }: Refusal): void {
   open.once('close', () => clearTimeout(late));
 }
 
-/** The HTTP answer of an upgrade that does not happen. */
-function refuseUpgrade(socket: Duplex, thrown: unknown): void {
-  const body = problemOf(thrown);
-  const text = JSON.stringify(body);
-  const head = [
-    `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status] ?? 'Error'}`,
-    'Content-Type: application/problem+json',
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    'Connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);
-}
+/** Only a WebSocket is an upgrade here; a request that offers any other protocol is answered as if it offered none (RFC 9110, 7.8). */
+export const isSocketRequest = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
