@@ -42,7 +42,9 @@ export function statusRoutes(dashboard: Dashboard): HttpHandler[] {
       can_update_agent: false,
       paused: pause ? { reason: local ? pause.reason : null, engaged_at: pause.engaged_at, expires_at: pause.expires_at } : null,
       supervisor: supervisorFields(seen),
-      workers: (seen?.status.workers ?? []).filter((row) => local || isOfService(row)).map(({ slot, profile, desired, state }) => ({ slot, profile, desired, state })),
+      workers: (seen?.status.workers ?? [])
+        .filter((row) => local || isOfService(row))
+        .map(({ slot, profile, desired, state }) => ({ slot, profile, desired, state })),
     };
   };
   return [on(getStatus, answer, cache)];
