@@ -34,7 +34,7 @@ export function commandHelp(command: Command, path: string[]): string {
   const options = [...(command.options ?? []), ...globalOptions];
   return [
     `${paint('bold', 'Usage')}  agent ${usageLine(command, path)}`,
-    `${command.summary}.${command.details ? `\n\n${command.details}` : ''}`,
+    `${command.summary}.${command.details ? `\n\n${wrapped(command.details)}` : ''}`,
     ...section(
       'Commands',
       (command.commands ?? []).map(({ name, summary }) => [paint('cyan', name), summary]),
@@ -66,3 +66,15 @@ export const optionSummary = ({ summary, choices }: { summary: string; choices?:
   choices ? `${summary} (${choices.join(', ')})` : summary;
 
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ');
+
+/** Widest line of a paragraph: what the terminal shows, at most what reads well. */
+const lineMax = (): number => Math.min(process.stdout.columns || 100, 100);
+
+/** Broken at spaces; the line breaks of the text stay. */
+function wrapped(text: string): string {
+  const max = lineMax();
+  return text
+    .split('\n')
+    .map((line) => line.replace(new RegExp(`(.{1,${max}})(?: +|$)`, 'g'), '$1\n').trimEnd())
+    .join('\n');
+}

@@ -18,6 +18,8 @@ export interface Choice {
 
 interface Row {
   label: string;
+  /** What Enter alone takes; the first row where none is. */
+  preset?: boolean;
   /** Columns beside it. */
   beside?: string[];
 }
@@ -46,7 +48,10 @@ export async function pickModel({
       note('No provider is usable yet: `agent model list --all` shows what each of them needs.');
       return undefined;
     }
-    const { provider } = await ask('Which provider?', usable.map(providerRow));
+    const { provider } = await ask(
+      'Which provider?',
+      usable.map((row) => providerRow(row, row.name === current.provider)),
+    );
     const { model } = await ask(
       'Which model?',
       provider.models.map((row) => modelRow(row, row.id === current.model && provider.name === current.provider)),
@@ -61,14 +66,20 @@ export async function pickModel({
   }
 }
 
-const providerRow = (provider: ProviderRow) => ({
+const providerRow = (provider: ProviderRow, current: boolean) => ({
   label: provider.name,
-  beside: [`${provider.models.length} models`, provider.detected ? 'found on this machine' : ''],
+  preset: current,
+  beside: [
+    `${provider.models.length} ${provider.models.length === 1 ? 'model' : 'models'}`,
+    provider.detected ? 'found on this machine' : '',
+    current ? 'in use' : '',
+  ],
   provider,
 });
 
 const modelRow = (model: ModelRow, current: boolean) => ({
   label: model.id,
+  preset: current,
   beside: [
     model.context_window === null ? '' : `${Math.round(model.context_window / 1_000)}k`,
     model.price === null ? '' : `$${model.price.input} / $${model.price.output}`,
@@ -82,7 +93,7 @@ const levelRows = ({ reasoning }: ModelRow) => [
   ...reasoning.map((level) => ({ label: level, level: level as string | undefined })),
 ];
 
-/** A number picks; anything else narrows the list; Enter alone takes the first. */
+/** A number picks; anything else narrows the list; Enter alone takes what is in use, else the first. */
 async function chosen<T extends Row>(
   lines: Interface,
   signal: AbortSignal,
@@ -103,9 +114,10 @@ async function chosen<T extends Row>(
       ),
     );
     if (shown.length > page.length) note(paint('dim', `    and ${shown.length - page.length} more: type a part of the name`));
-    const answer = (await lines.question('Number, part of a name, or Enter for the first: ', { signal })).trim();
+    const preset = shown.find((row) => row.preset) ?? page[0];
+    const answer = (await lines.question(`Number, part of a name, or Enter for ${preset?.label ?? 'none'}: `, { signal })).trim();
     const number = /^\d+$/.test(answer) ? Number(answer) : undefined;
-    const picked = answer === '' ? page[0] : number === undefined ? rows.find(({ label }) => label === answer) : page[number - 1];
+    const picked = answer === '' ? preset : number === undefined ? rows.find(({ label }) => label === answer) : page[number - 1];
     if (picked) return picked;
     const narrowed = rows.filter(({ label }) => label.toLowerCase().includes(answer.toLowerCase()));
     if (narrowed.length === 1) return narrowed[0]!;

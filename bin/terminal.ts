@@ -40,6 +40,14 @@ function writeAll(fd: number, content: string | Uint8Array): void {
         if (fd === 1) process.exit(exitCodes.ok);
         return;
       }
+      if (errnoOf(thrown) === 'ENOSPC' || errnoOf(thrown) === 'EDQUOT') {
+        // What cannot be printed cannot be complained about there either.
+        if (fd === 2) return;
+        throw new AgentError('DISK_FULL', 'no room for the output of this command', {
+          cause: thrown,
+          fix: 'free some disk space, then repeat',
+        });
+      }
       // A descriptor that someone else made non-blocking is full: its reader is slow, not gone.
       if (errnoOf(thrown) !== 'EAGAIN') throw thrown;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
@@ -55,6 +63,7 @@ const usageCodes: ReadonlySet<ErrorCode> = new Set([
   'BAD_SCHEDULE',
   'BAD_REQUEST',
   'INVALID_PARAMS',
+  'MODEL_SWITCH_ERR_BAD_REASONING',
 ]);
 
 /** The exit code of contract §4 for anything thrown. */

@@ -3,7 +3,7 @@ import { approvalRules } from '../../ipc/contracts/rpcRequests.ts';
 import type { Link } from '../../ipc/link.ts';
 import { painter } from '../../base/paint.ts';
 import { jsonOption, type Command, type Input } from '../command.ts';
-import { askAgent } from '../slots.ts';
+import { withAgent } from '../withAgent.ts';
 import { note, out, print, printJson, table } from '../terminal.ts';
 
 export const command: Command = {
@@ -21,7 +21,7 @@ export const command: Command = {
       summary: 'List what is allowed for good',
       options: [jsonOption],
       examples: [{ line: 'agent approvals list --json', does: 'as JSON' }],
-      run: (input) => askAgent(input, (link) => list(link, input)),
+      run: (input) => withAgent(input, (link) => list(link, input)),
     },
     {
       name: 'remove',
@@ -29,7 +29,7 @@ export const command: Command = {
       arguments: [{ name: 'rule', summary: 'its id, or its text' }],
       options: [jsonOption],
       examples: [{ line: 'agent approvals remove rule_1a2b3c4d', does: 'by its id' }],
-      run: (input) => askAgent(input, (link) => remove(link, input)),
+      run: (input) => withAgent(input, (link) => remove(link, input)),
     },
   ],
 };

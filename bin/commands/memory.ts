@@ -4,7 +4,7 @@ import { painter } from '../../base/paint.ts';
 import { memoryReset, memoryReview, memoryShow, type StagedWrite } from '../../ipc/contracts/rpcTools.ts';
 import type { Link } from '../../ipc/link.ts';
 import { hasFlag, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
-import { askAgent } from '../slots.ts';
+import { withAgent } from '../withAgent.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson } from '../terminal.ts';
 
@@ -26,14 +26,14 @@ export const command: Command = {
       summary: 'Print MEMORY.md and USER.md',
       options: [jsonOption],
       examples: [{ line: 'agent memory show --json', does: 'as JSON' }],
-      run: (input) => askAgent(input, (link) => show(link, input)),
+      run: (input) => withAgent(input, (link) => show(link, input)),
     },
     {
       name: 'pending',
       summary: 'Show what waits for review, as diffs',
       options: [jsonOption],
       examples: [{ line: 'agent memory pending', does: 'ids and diffs' }],
-      run: (input) => askAgent(input, (link) => pending(link, input)),
+      run: (input) => withAgent(input, (link) => pending(link, input)),
     },
     {
       name: 'approve',
@@ -41,7 +41,7 @@ export const command: Command = {
       arguments: [idsArgument],
       options: [allOption, jsonOption],
       examples: [{ line: 'agent memory approve stg_1a2b3c4d', does: 'one of them' }],
-      run: (input) => askAgent(input, (link) => review(link, input, 'approve')),
+      run: (input) => withAgent(input, (link) => review(link, input, 'approve')),
     },
     {
       name: 'reject',
@@ -49,7 +49,7 @@ export const command: Command = {
       arguments: [idsArgument],
       options: [allOption, jsonOption],
       examples: [{ line: 'agent memory reject --all', does: 'none of it is written' }],
-      run: (input) => askAgent(input, (link) => review(link, input, 'reject')),
+      run: (input) => withAgent(input, (link) => review(link, input, 'reject')),
     },
     {
       name: 'reset',
@@ -58,7 +58,7 @@ export const command: Command = {
       arguments: [{ name: 'target', summary: 'memory, user, or all' }],
       options: [jsonOption],
       examples: [{ line: 'agent memory reset user', does: 'USER.md alone' }],
-      run: (input) => askAgent(input, (link) => reset(link, input)),
+      run: (input) => withAgent(input, (link) => reset(link, input)),
     },
   ],
 };

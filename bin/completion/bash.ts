@@ -7,11 +7,12 @@ export function bashScript(places: readonly Place[]): string {
 ${PLACES}
 _agent() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path= word i
+  local -a named=()
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     case $word in
-      -p | --profile) ((i++)); continue ;;
+      -p | --profile) ((i + 1 < COMP_CWORD)) && named=(-p "\${COMP_WORDS[++i]}"); continue ;;
       -*) continue ;;
     esac
     case "$path $word" in
@@ -57,7 +58,7 @@ function reply({ placed, ...values }: Values): string {
 }
 
 function plainReply({ words, files, printed }: Values): string {
-  if (words.length === 0 && !files) return 'COMPREPLY=()';
+  if (words.length === 0 && !files && !printed) return 'COMPREPLY=()';
   if (printed) return `COMPREPLY=($(compgen -W "${words.join(' ')} $(${printed})" -- "$cur"))`;
   const file = files ? 'compgen -f -- "$cur"; ' : '';
   return `COMPREPLY=($(${file}compgen -W '${words.join(' ')}' -- "$cur"))`;

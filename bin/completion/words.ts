@@ -47,14 +47,15 @@ export function places(verbs: readonly Command[]): Place[] {
     path: '',
     commands: verbs.map(candidate),
     options: [...globalOptions.map(optionCandidates), [{ word: '--version', summary: 'print the version' }]].flat(),
-    optionValues: [],
+    optionValues: [{ options: ['-p', '--profile'], values: valuesOf('profile') }],
     argument: none,
   };
   return [top, ...verbs.flatMap((verb) => below(verb, verb.name))];
 }
 
+/** `named` is the array of `-p <profile>` as typed so far, empty without. */
 const PROFILES = 'agent profile list --names 2>/dev/null';
-const SESSIONS = 'agent sessions list -n 100 --ids 2>/dev/null';
+const SESSIONS = 'agent "${named[@]}" sessions list -n 100 --ids 2>/dev/null';
 const none: Values = { words: [], files: false };
 
 function below(command: Command, path: string): Place[] {

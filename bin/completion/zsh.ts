@@ -8,11 +8,11 @@ export function zshScript(places: readonly Place[]): string {
 ${PLACES}
 _agent() {
   local cur=\${words[CURRENT]} prev=\${words[CURRENT-1]} at= word i
-  local -a candidates
+  local -a candidates named
   for ((i = 2; i < CURRENT; i++)); do
     word=\${words[i]}
     case $word in
-      (-p|--profile) ((i++)); continue ;;
+      (-p|--profile) ((i + 1 < CURRENT)) && named=(-p "\${words[++i]}"); continue ;;
       (-*) continue ;;
     esac
     case "$at $word" in

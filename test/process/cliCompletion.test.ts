@@ -1,5 +1,5 @@
 /** The completion scripts in the real shells: they parse, and they complete what is there. */
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { spawn as spawnPty } from 'node-pty';
@@ -44,6 +44,23 @@ t.test('bash completes verbs, sub-commands, slots, logs, options and their value
     { line: 'agent cron list x', want: [] },
   ];
   for (const { line, want } of cases) t.same((await offered(file, line)).toSorted(), want.toSorted(), line);
+});
+
+t.test('bash completes profiles after -p, and asks for the sessions of that profile', async (t) => {
+  using home = testHome({ 'profiles/office/SOUL.md': '', 'profiles/work/SOUL.md': '' });
+  const file = await script(home, 'bash');
+  // What the completion asks the program for, noted.
+  home.write(
+    'bin/agent',
+    `#!/bin/sh\necho "$*" >> '${home.root}/asked'\nexec '${process.execPath}' '${join(projectRoot, 'bin', 'main.ts')}' "$@"\n`,
+  );
+  chmodSync(join(home.root, 'bin', 'agent'), 0o755);
+  const options = { home, env: { PATH: `${join(home.root, 'bin')}:${process.env.PATH}` } };
+  t.same(await offered(file, 'agent -p of', options), ['office']);
+  t.same(await offered(file, 'agent cron list -p wo', options), ['work']);
+  await offered(file, 'agent -p office sessions show ', options);
+  const asked = readFileSync(join(home.root, 'asked'), 'utf8').trim().split('\n');
+  t.match(asked.at(-1), /^-p office sessions list /);
 });
 
 t.test('bash completes paths below the root of the files, and runs nothing of what strangers called them', async (t) => {

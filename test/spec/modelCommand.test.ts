@@ -33,7 +33,7 @@ await t.test('cli.12 agent model shows, lists and sets models, with the reasonin
     ],
   });
   const bad = await agent('set', 'gpt-5', '--reasoning', 'loads', '--json');
-  t.match([bad.code, bad.stderr], [1, /MODEL_SWITCH_ERR_BAD_REASONING/]);
+  t.match([bad.code, bad.stderr], [2, /MODEL_SWITCH_ERR_BAD_REASONING/]);
   const other = await agent('set', 'claude:claude-sonnet-5', '--for', 'title');
   t.match([other.code, other.stderr], [1, /claude\S* cannot be used: .*CLAUDE_KEY/]);
   const bare = await agent();
