@@ -8,6 +8,9 @@ export const MARK = '[redacted]';
 /** Names before the value of a credential. */
 const FIELD = 'api[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|client[_-]?secret|password|passwd';
 
+/** A value that is to be filled in (`…`, `...`, `<your key>`, `${NAME}`) is advice and not a secret. */
+const PLACEHOLDER = '(?:…|\\.\\.\\.)(?=[\\s"\'),;]|$)|<[^<>]*>|\\$\\{[A-Za-z_][A-Za-z0-9_:]*\\}';
+
 /** Shapes of credentials that are recognisable without knowing their value. */
 const PATTERNS: [RegExp, string][] = [
   [/\b(sk|pk|rk)-(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}/g, MARK],
@@ -21,11 +24,14 @@ const PATTERNS: [RegExp, string][] = [
   // A credential has a digit, a `=` or a capital inside; the word after "basic" in a sentence has none.
   [/\b([Bb]earer|[Bb]asic|BEARER|BASIC)\s+(?=[A-Za-z+/._~-]*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/._~=-]{12,}/g, `$1 ${MARK}`],
   [/([?&](?:token|ticket|key|secret|password|access_token|api_key)=)[^&\s"']+/gi, `$1${MARK}`],
-  [/\b([A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD))=("[^"]*"|'[^']*'|[^\s"']+)/g, `$1=${MARK}`],
+  [new RegExp(`\\b([A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD))=(?!${PLACEHOLDER})("[^"]*"|'[^']*'|[^\\s"']+)`, 'g'), `$1=${MARK}`],
   // Bodies and options of other programs: --password=…, api_key: …, "client_secret":"…"; a colon alone is also prose.
-  [new RegExp(`((?:\\b|_)(?:${FIELD})=\\\\?["']?)(?!\\[redacted\\])[^\\s"',;}&\\\\]+`, 'gi'), `$1${MARK}`],
+  [new RegExp(`((?:\\b|_)(?:${FIELD})=\\\\?["']?)(?!\\[redacted\\]|${PLACEHOLDER})[^\\s"',;}&\\\\]+`, 'gi'), `$1${MARK}`],
   [
-    new RegExp(`((?:\\b|_)(?:${FIELD})\\\\?["']?\\s?:\\s?\\\\?["']?)(?=[^\\s"',;}&\\\\]*\\d|[^\\s"',;}&\\\\]{16})[^\\s"',;}&\\\\]+`, 'gi'),
+    new RegExp(
+      `((?:\\b|_)(?:${FIELD})\\\\?["']?\\s?:\\s?\\\\?["']?)(?!${PLACEHOLDER})(?=[^\\s"',;}&\\\\]*\\d|[^\\s"',;}&\\\\]{16})[^\\s"',;}&\\\\]+`,
+      'gi',
+    ),
     `$1${MARK}`,
   ],
   [/(:\/\/[^/\s:@"']+:)[^@\s/"']+@/g, `$1${MARK}@`],
@@ -97,7 +103,9 @@ export function createRedactor(): Redactor {
         for (const value of known) markTriple(pairs, bit, rareTriple(Buffer.from(value)));
       },
       learn(values: Iterable<string>) {
+        const before = known.size;
         for (const value of values) if (value.length >= 6) known.add(value);
+        if (known.size === before) return;
         const sources = [...known].toSorted((a, b) => b.length - a.length).map((v) => RegExp.escape(v));
         knownPattern = sources.length ? new RegExp(sources.join('|'), 'g') : undefined;
         generation++;

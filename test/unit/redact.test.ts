@@ -49,6 +49,9 @@ t.test('ordinary words survive', async (t) => {
     'token budget, key binding, cookie policy',
     '2026-11-21T06:34:08.761Z 0123456789abcdef0123456789abcdef',
     'https://github.com/user/repo@main',
+    'put OPENAI_API_KEY=… (or ANTHROPIC_API_KEY) into /home/ada/.agent/.env',
+    'put OPENAI_API_KEY=... into .env, or OPENAI_API_KEY=<your key>, or PASSWORD=${OTHER_PASSWORD}',
+    'api_key: ${OPENAI_API_KEY_OF_THE_TEAM}, api_key=<the key of your account>',
   ];
   t.same(
     words.map((text) => redact(text)),
