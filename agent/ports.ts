@@ -11,6 +11,8 @@ export interface ToolCall {
   name: string;
   /** As the model wrote it: an object, or the raw text when that was no JSON. */
   args: unknown;
+  /** The output ended within its arguments: it is answered with an error and never run. */
+  cut?: boolean;
 }
 
 /** A file that goes with a prompt. `read` gives the bytes of an image. */
@@ -47,7 +49,8 @@ export interface Usage {
   costUsd?: number | undefined;
 }
 
-export type StopReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'other';
+/** `paused`: the provider wants to be asked again and will continue the same answer. */
+export type StopReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'paused' | 'other';
 
 export type ModelChunk =
   | { type: 'text'; text: string }
@@ -141,8 +144,8 @@ export interface Tools {
   specs: readonly ToolSpec[];
   /** False for the tools that the deadline guard does not apply to. */
   guarded(name: string): boolean;
-  /** True for tools whose calls may run beside others of the same answer: they only read. */
-  parallel(name: string): boolean;
+  /** True for tools that change nothing: their calls may run beside others of the same answer. */
+  readsOnly(name: string): boolean;
   run(call: ToolCall, run: ToolRun): Promise<ToolResult>;
 }
 

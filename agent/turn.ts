@@ -7,7 +7,17 @@ import { limits } from '../base/limits.ts';
 import { abortReason, type Clock } from '../base/time.ts';
 import type { Compressor, EventSink, Model, ModelChunk, ModelMessage, ToolCall, ToolResult, Tools, Transcript } from './ports.ts';
 import { openConversation, type Conversation } from './turn/conversation.ts';
-import { added, contextExhausted, failureOf, iterationLimit, shortcomingOf, withheld, type TurnEnd } from './turn/outcome.ts';
+import {
+  added,
+  contextExhausted,
+  cutCallNotice,
+  failureOf,
+  iterationLimit,
+  outputLimit,
+  shortcomingOf,
+  withheld,
+  type TurnEnd,
+} from './turn/outcome.ts';
 import { receive, type Answer } from './turn/receive.ts';
 import { useTools } from './turn/useTools.ts';
 
@@ -43,6 +53,7 @@ export async function runTurn(parts: TurnParts): Promise<TurnEnd> {
   const { transcript, events, signal, iterationsMax = limits.turn.iterationsMax } = parts;
   const conversation = openConversation(transcript.messages(), parts.compressor);
   const end: TurnEnd = { status: 'complete', messageId: null, text: '', error: null, usage: null, modelCalls: 0, toolCalls: 0 };
+  let cutAnswers = 0;
 
   while (end.modelCalls < iterationsMax) {
     await conversation.makeRoom();
@@ -57,6 +68,9 @@ export async function runTurn(parts: TurnParts): Promise<TurnEnd> {
     if (calls.length === 0 && answer.finishReason === 'content_filter') return { ...end, status: 'error', error: withheld() };
 
     if (answer.text || calls.length > 0) conversation.add({ role: 'assistant', content: answer.text, toolCalls: calls });
+    const cut = calls.find((call) => call.cut);
+    cutAnswers = cut ? cutAnswers + 1 : 0;
+    if (cut) events.emit('notice', { text: cutCallNotice(cut.name), level: 'warn' });
     if (calls.length > 0) {
       if (answer.text) events.emit('message.interim', { message_id: end.messageId, text: answer.text });
       transcript.toolsStarting();
@@ -65,11 +79,12 @@ export async function runTurn(parts: TurnParts): Promise<TurnEnd> {
       conversation.add(...calls.map((call, index) => toolMessage(call, results[index]!)));
       if (signal.aborted) return { ...end, ...failureOf(abortReason(signal), signal) };
     }
+    if (cutAnswers >= limits.turn.cutAnswersMax) return { ...end, status: 'error', error: outputLimit(cutAnswers) };
     // Not taken when nobody would read it any more: it stays in the queue and becomes the next prompt.
     const steered = end.modelCalls < iterationsMax ? transcript.takeSteer() : [];
     conversation.add(...steered.map((content): ModelMessage => ({ role: 'user', content })));
     if (calls.length > 0) continue;
-    if (steered.length === 0) {
+    if (steered.length === 0 && answer.finishReason !== 'paused') {
       const shortcoming = shortcomingOf(answer);
       if (shortcoming) events.emit('notice', { text: shortcoming, level: 'warn' });
       return end;

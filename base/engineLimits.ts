@@ -10,6 +10,8 @@ export const engineLimits = {
     toolGuardMs: 420_000,
     /** Model calls in one turn. */
     iterationsMax: 90,
+    /** Answers in a row that reach the output limit within a tool call: a model that repeats itself is not paid for 90 times. */
+    cutAnswersMax: 3,
     /** Characters of tool output given back to the model; the middle is cut and says so. */
     toolOutputMaxChars: 50_000,
     /** Prompts waiting behind a busy session. */

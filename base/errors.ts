@@ -96,6 +96,11 @@ export const errorTable = {
   },
   PROVIDER_CUT: { rpc: 4303, retry: true, means: 'The provider ended the stream early; the text received so far is kept.' },
   CONTENT_FILTERED: { rpc: 4315, retry: false, means: 'The provider withheld the answer, or the rest of it; what had arrived is kept.' },
+  OUTPUT_LIMIT: {
+    rpc: 4355,
+    retry: false,
+    means: 'Several answers in a row reached the output limit of the model within a tool call; incomplete calls are never run.',
+  },
   CONTEXT_OVERFLOW: {
     rpc: 4309,
     retry: false,

@@ -12,7 +12,7 @@ import type { Price } from './facts.ts';
 import type { Credential, EndpointSettings } from './kinds.ts';
 import { inputOf, promptOf, toolsOf, type AssistantContent } from './prompt.ts';
 import { clampLevel, levelsOf } from './reasoning.ts';
-import { readArguments } from './toolArgs.ts';
+import { readCalls, type WrittenCall } from './toolArgs.ts';
 
 export interface Try {
   adapter: Adapter;
@@ -107,7 +107,7 @@ function createWatchdog(): { signal: AbortSignal; fed(): void; stop(): void } {
 }
 
 interface Answer {
-  calls: { id: string; name: string; input: string }[];
+  calls: WrittenCall[];
   /** As the provider will want it back. */
   content: AssistantContent;
   end?: Extract<StreamPart, { type: 'finish' }>;
@@ -177,11 +177,14 @@ async function ending(answer: Answer, { originals, price }: Try, tell: (chunk: M
   if (!answer.end || unified === 'interrupted' || unified === 'error') {
     throw new AgentError('PROVIDER_CUT', 'the stream ended without saying so');
   }
-  const calls: ToolCall[] = [];
-  for (const { id, name, input } of answer.calls) calls.push({ id, name, args: await readArguments(input, unified === 'length') });
+  const calls = readCalls(answer.calls, unified === 'stop' || unified === 'tool-calls');
   remember(answer, calls, originals);
   for (const call of calls) tell({ type: 'toolCall', call });
-  tell({ type: 'finish', reason: stopReasons[unified ?? ''] ?? 'other', usage: withCost(usageOf(answer.end.usage), await price()) });
+  tell({
+    type: 'finish',
+    reason: answer.end.finishReason.raw === 'pause_turn' ? 'paused' : (stopReasons[unified ?? ''] ?? 'other'),
+    usage: withCost(usageOf(answer.end.usage), await price()),
+  });
 }
 
 /** Only answers that are gone back to: those with calls, and with something the plain words would lose. */

@@ -1,22 +1,26 @@
-/** Arguments of a tool call as the model wrote them: an object, or the raw text when that is no JSON. */
+/**
+ * Arguments of a tool call as the model wrote them: an object, or the raw text when it is not JSON. Mends nothing:
+ * whether a slip of syntax may be mended depends on the tool, which its registry knows.
+ */
+import type { ToolCall } from '../ports.ts';
+
+export interface WrittenCall {
+  id: string;
+  name: string;
+  input: string;
+}
 
 /**
- * Slight damage (quotes, commas, a fence around it) is mended. What merely broke off is not: half a command that
- * looks whole would run. Never throws.
+ * `complete`: the provider said that the answer came to its regular end. Otherwise a call whose arguments are not whole
+ * JSON was cut off, and so may be a last call that has none yet.
  */
-export async function readArguments(text: string, brokeOff: boolean): Promise<unknown> {
-  if (text.trim() === '') return {};
-  const exact = parsed(text);
-  if (exact !== undefined) return exact;
-  const bare = /^\s*```(?:json)?\s*(.*?)\s*```\s*$/s.exec(text)?.[1] ?? text.trim();
-  if (brokeOff || !bare.startsWith('{') || !bare.endsWith('}')) return text;
-  const { jsonrepair } = await import('jsonrepair');
-  try {
-    const mended = parsed(jsonrepair(bare));
-    return typeof mended === 'object' && mended !== null && !Array.isArray(mended) ? mended : text;
-  } catch {
-    return text;
-  }
+export function readCalls(written: readonly WrittenCall[], complete: boolean): ToolCall[] {
+  return written.map(({ id, name, input }, index) => {
+    const value = input.trim() === '' ? {} : parsed(input);
+    const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+    const isCut = !complete && (value === undefined || (isEmpty && index === written.length - 1));
+    return { id, name, args: value ?? input, ...(isCut ? { cut: true } : {}) };
+  });
 }
 
 function parsed(text: string): unknown {

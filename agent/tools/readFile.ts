@@ -33,7 +33,7 @@ export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
     toolset: 'file',
     description: 'Reads lines of a text file. Each line comes with its number.',
     args: Args,
-    parallel: true,
+    readsOnly: true,
     async run({ path, offset = 1, limit = readLinesMax }, { signal }) {
       const full = absolutePath(path, cwd);
       const sizeBytes = inspect(full, isSecret);

@@ -15,8 +15,8 @@ export interface Tool extends ToolSpec {
   toolset: string;
   /** False: the deadline guard does not apply (`manage_connections`). */
   guarded?: boolean;
-  /** Only reads: its calls may run beside others of the same answer. */
-  parallel?: boolean;
+  /** Changes nothing: its calls may run beside others of the same answer, and a slip in the syntax of their arguments is mended. */
+  readsOnly?: boolean;
   /** What must be asked about before it runs; undefined = nothing. */
   danger?(args: Record<string, unknown>): Danger | undefined;
   /** `args` is an object; its fields are unchecked. May throw AgentErrors: they become error results. */
@@ -29,7 +29,7 @@ interface Definition<T> {
   description: string;
   args: z.ZodType<T>;
   guarded?: boolean;
-  parallel?: boolean;
+  readsOnly?: boolean;
   danger?(args: T): Danger | undefined;
   run(args: T, run: ToolRun): Promise<ToolResult>;
 }
@@ -88,7 +88,7 @@ export interface SessionTools {
   fallback?: (call: ToolCall) => ToolResult | undefined;
   /** Where the whole of a result goes that is too long for the model. */
   spill?: SpillFolder | undefined;
-  /** Told of arguments that were no JSON and could be mended. */
+  /** Called with a call whose arguments were not JSON and could be mended. */
   onRepair?: ((call: ToolCall) => void) | undefined;
   /** Told of each call before it is decided whether it may run. */
   onCall?: ((name: string, args: Record<string, unknown>) => void) | undefined;
@@ -101,14 +101,14 @@ export function createTools({ allowed, refused, fallback, spill, onRepair, onCal
   return {
     specs: allowed.map(({ name, description, parameters }) => ({ name, description, parameters })),
     guarded: (name) => byName.get(name)?.guarded ?? true,
-    parallel: (name) => byName.get(name)?.parallel ?? false,
+    readsOnly: (name) => byName.get(name)?.readsOnly ?? false,
     async run(call, run) {
       const tool = byName.get(call.name);
       if (!tool) return fallback?.(call) ?? errorResult(missing(call.name, refused, [...byName.keys()]));
-      const args = isObject(call.args) ? call.args : await mended(call, onRepair);
+      const args = isObject(call.args) ? call.args : await mended(call, tool, onRepair);
       if (!args) {
         return {
-          text: `Wrong arguments for ${call.name}: not a JSON object: ${cutMiddle(String(JSON.stringify(call.args)), 200)}. It takes ${JSON.stringify(tool.parameters.properties ?? {})}.`,
+          text: `Not run: the arguments for ${call.name} are not a JSON object: ${cutMiddle(String(JSON.stringify(call.args)), 200)}. Repeat the call with valid JSON. It takes ${JSON.stringify(tool.parameters.properties ?? {})}.`,
           isError: true,
         };
       }
@@ -123,16 +123,23 @@ export function createTools({ allowed, refused, fallback, spill, onRepair, onCal
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Arguments that came as text: models forget a bracket or a quote now and then. Undefined when nothing sensible comes of it. */
-async function mended(call: ToolCall, onRepair: SessionTools['onRepair']): Promise<Record<string, unknown> | undefined> {
+/**
+ * Arguments that are not JSON: a slip of syntax (quotes, commas, a code fence) is mended for tools that change nothing.
+ * Undefined = they stay unreadable. A guess must not be written or run, and text without its closing bracket broke off.
+ */
+async function mended(
+  call: ToolCall,
+  { readsOnly }: Tool,
+  onRepair: SessionTools['onRepair'],
+): Promise<Record<string, unknown> | undefined> {
   if (typeof call.args !== 'string') return undefined;
   // Some models send nothing where there is nothing to say.
   if (call.args.trim() === '') return {};
-  // Prose would become a string; what is to be mended begins as an object.
-  if (!/^\s*(?:```(?:json)?\s*)?\{/.test(call.args)) return undefined;
+  const bare = /^\s*```(?:json)?\s*(.*?)\s*```\s*$/s.exec(call.args)?.[1] ?? call.args.trim();
+  if (!readsOnly || !bare.startsWith('{') || !bare.endsWith('}')) return undefined;
   const { jsonrepair } = await import('jsonrepair');
   try {
-    const value: unknown = JSON.parse(jsonrepair(call.args));
+    const value: unknown = JSON.parse(jsonrepair(bare));
     if (!isObject(value)) return undefined;
     onRepair?.(call);
     return value;

@@ -37,7 +37,7 @@ export function searchFilesTool({ cwd, offload, isSecret }: SearchFilesOptions):
     toolset: 'file',
     description: 'Searches file contents or file names below a folder. What .gitignore names, and binaries, are left out.',
     args: Args,
-    parallel: true,
+    readsOnly: true,
     async run(
       { pattern, target = 'content', path = '.', glob, literal = false, ignore_case = false, context = 0, limit = searchDefault },
       { signal },

@@ -35,7 +35,7 @@ export function sessionSearchTool(search: SessionSearch, sessionId: string): Too
         return { text, data: { hits }, isError: false };
       },
     }),
-    parallel: true,
+    readsOnly: true,
   };
 }
 

@@ -48,7 +48,7 @@ function listTool(skills: Skills): Tool {
         };
       },
     }),
-    parallel: true,
+    readsOnly: true,
   };
 }
 
@@ -69,7 +69,7 @@ function viewTool(skills: Skills): Tool {
         };
       },
     }),
-    parallel: true,
+    readsOnly: true,
   };
 }
 

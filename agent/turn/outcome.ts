@@ -55,6 +55,15 @@ export const iterationLimit = (max: number): TurnError => ({
   fix: 'say "go on" to continue, or raise agent.max_turns',
 });
 
+export const cutCallNotice = (name: string): string =>
+  `The output limit was reached within a call of ${name}. The call was not run; the model is asked to repeat it in smaller pieces.`;
+
+export const outputLimit = (answers: number): TurnError => ({
+  code: 'OUTPUT_LIMIT',
+  message: `${answers} answers in a row reached the output limit within a tool call, so none of these calls was run`,
+  fix: 'ask for smaller steps, or choose a model with a larger output limit: /model',
+});
+
 export const withheld = (): TurnError => ({
   code: 'CONTENT_FILTERED',
   message: 'the provider withheld the answer, or the rest of it (its content filter)',

@@ -38,7 +38,7 @@ function groups(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
   const all: ToolCall[][] = [];
   let open: ToolCall[] | undefined;
   for (const call of calls) {
-    if (!tools.parallel(call.name)) {
+    if (!tools.readsOnly(call.name)) {
       all.push([call]);
       open = undefined;
     } else if (open) open.push(call);
@@ -65,7 +65,7 @@ async function useTool(parts: TurnParts, call: ToolCall): Promise<{ result: Tool
   const { events, signal, clock = systemClock } = parts;
   const startedAt = clock.monotonic();
   events.emit('tool.start', { tool_id: call.id, name: call.name, args: call.args });
-  const result = signal.aborted ? notRun() : await guarded(parts, call, clock);
+  const result = signal.aborted ? notRun() : call.cut ? cutOff(call) : await guarded(parts, call, clock);
   return { result, durationMs: clock.monotonic() - startedAt };
 }
 
@@ -121,5 +121,10 @@ function stopped(result: ToolResult | undefined, stop: AbortSignal): ToolResult 
   const partial = result?.text && !result.isError ? `\nOutput until then:\n${result.text}` : '';
   return { text: `${why}${partial}`, data: result?.data, isError: true };
 }
+
+const cutOff = ({ name }: ToolCall): ToolResult => ({
+  text: `Not run: the output limit of this answer was reached within the arguments of ${name}, so the call is incomplete. Repeat it in smaller pieces, for example with several shorter calls.`,
+  isError: true,
+});
 
 const notRun = (): ToolResult => ({ text: 'Not run: the turn was interrupted.', isError: true });

@@ -160,22 +160,41 @@ t.test('scripts run by the interpreters that are there', async (t) => {
   t.equal(tool.danger!({ language: 'bash', code: 'x' }), undefined, 'a shell script is judged as a command');
 });
 
-t.test('arguments that are slightly broken JSON are mended, and only the log hears of it', async (t) => {
+t.test('a slip in the syntax of arguments is mended for a tool that only reads, and only the log hears of it', async (t) => {
   const echo = defineTool({
     name: 'echo',
     toolset: 'x',
     description: '',
+    readsOnly: true,
     args: z.object({ value: z.string().optional() }),
     run: async ({ value = '' }) => ({ text: value, isError: false }),
   });
   const repaired: string[] = [];
   const tools = createTools({ allowed: [echo], refused: new Map(), onRepair: ({ name }) => void repaired.push(name) });
   const call = (args: unknown) => tools.run({ id: 'c', name: 'echo', args }, run);
-  for (const args of ['{"value": "hi"', "{'value': 'hi'}", '```json\n{"value":"hi"}\n```', '{value: "hi",}'])
+  for (const args of ['{"value": "hi",}', "{'value': 'hi'}", '```json\n{"value":"hi"}\n```', '{value: "hi",}'])
     t.match(await call(args), { text: 'hi', isError: false }, args);
   t.match(await call(''), { isError: false }, 'nothing is no arguments');
   t.equal(repaired.length, 4);
-  for (const args of ['hi', '[1]', 5, null]) t.match(await call(args), { isError: true, text: /not a JSON object/ });
+  for (const args of ['hi', '[1]', 5, null, '{"value": "hi"', '{"value": "hi'])
+    t.match(await call(args), { isError: true, text: /not a JSON object/ });
+});
+
+t.test('unreadable arguments never reach a tool that changes something', async (t) => {
+  const received: unknown[] = [];
+  const write = defineTool({
+    name: 'write',
+    toolset: 'x',
+    description: '',
+    args: z.object({ value: z.string() }),
+    run: async ({ value }) => (received.push(value), { text: value, isError: false }),
+  });
+  const tools = createTools({ allowed: [write], refused: new Map() });
+  const call = (args: unknown) => tools.run({ id: 'c', name: 'write', args }, run);
+  const texts = ['{"value": "hi"', '{"value": "rm ${HOME}', '{"value": "hi",}', "{'value': 'hi'}", '```json\n{"value":"hi"}\n```'];
+  for (const args of texts) t.match(await call(args), { isError: true, text: /^Not run/ }, args);
+  t.same(received, []);
+  t.match(await call({ value: 'hi' }), { isError: false });
 });
 
 t.test('arguments of foreign tools are checked by the schema of their server', async (t) => {

@@ -56,7 +56,7 @@ function stage(script: Script, more: Partial<TurnParts> & { run?: Tools['run']; 
   };
   const tools: Tools = {
     specs: [{ name: 'echo', description: 'echoes', parameters: {} }],
-    parallel: (name) => name.startsWith('look'),
+    readsOnly: (name) => name.startsWith('look'),
     guarded: (name) => name !== 'unguarded',
     run: more.run ?? (async (c): Promise<ToolResult> => ({ text: `echo ${c.id}`, isError: false })),
   };
