@@ -2,8 +2,9 @@
  * Reading a text file that somebody else wrote. Whatever stands at the path (a FIFO, a device, a
  * directory, a circle of links, a gigabyte, a picture) costs no more than a look and never throws.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
 import { errnoOf } from '../../base/errors.ts';
+import { kindWords, openPlainFile, type PlainFile } from '../../base/plainFile.ts';
 
 export type TextFile =
   | { kind: 'text'; text: string; sizeBytes: number; mtimeMs: number }
@@ -14,17 +15,15 @@ export type TextFile =
 const unusable = (why: string): TextFile => ({ kind: 'unusable', why });
 
 export function readTextFile(path: string, maxBytes: number): TextFile {
-  let fd: number;
+  let file: PlainFile;
   try {
-    // Without O_NONBLOCK a FIFO would hold us until somebody writes to it.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    file = openPlainFile(path);
   } catch (thrown) {
     return failed(errnoOf(thrown));
   }
+  if (file.kind !== 'file') return unusable(`it is ${kindWords[file.kind]}`);
+  const { fd, stat } = file;
   try {
-    const stat = fstatSync(fd);
-    if (stat.isDirectory()) return unusable('it is a directory');
-    if (!stat.isFile()) return unusable('it is no regular file');
     if (stat.size > maxBytes) return unusable(`it has ${stat.size} bytes, more than ${maxBytes}`);
     const bytes = readAll(fd, stat.size);
     if (bytes.includes(0)) return unusable('it is binary');

@@ -36,6 +36,10 @@ interface Held {
   id: string;
   sessionId: string;
   commandLine: string;
+  cwd: string;
+  /** Lines written so far that needed no approval, and the line that is not finished. */
+  passed: string;
+  unfinished: string;
   startedAt: number;
   pty: boolean;
   /** Undefined while it starts. */
@@ -67,6 +71,9 @@ export class BackgroundProcesses {
       id: `proc_${hexId(6)}`,
       sessionId,
       commandLine: command,
+      cwd,
+      passed: '',
+      unfinished: '',
       startedAt: Date.now(),
       pty,
       command: undefined,
@@ -113,12 +120,23 @@ export class BackgroundProcesses {
     return { ...rowOf(held), output: shown(held, held.recent.toString()), output_file: held.command?.output.path ?? null };
   }
 
-  /** Errors: UNKNOWN_PROCESS, BAD_REQUEST when it takes no input any more. */
-  write(id: string, sessionId: string, input: { text: string; close: boolean }): void {
+  /** What its shell would have read in all after `text`, and where it was started; undefined = it is unknown. */
+  inputWith(id: string, sessionId: string, text: string): { script: string; cwd: string } | undefined {
+    const held = this.#all.get(id);
+    if (held?.sessionId !== sessionId) return undefined;
+    return { script: held.passed + held.unfinished + text, cwd: held.cwd };
+  }
+
+  /** `passed`: it needed no approval, so later writes are judged together with it. Errors: UNKNOWN_PROCESS, BAD_REQUEST when it takes no input any more. */
+  write(id: string, sessionId: string, input: { text: string; close: boolean; passed: boolean }): void {
     const held = this.#held(id, sessionId);
     if (held.end || !held.command?.write(input.text)) {
       throw new AgentError('BAD_REQUEST', `${id} takes no input: ${held.end ? 'it has ended' : 'its input is closed'}`);
     }
+    const whole = held.unfinished + input.text;
+    const end = whole.lastIndexOf('\n') + 1;
+    held.unfinished = whole.slice(end);
+    if (input.passed) held.passed += whole.slice(0, end);
     if (input.close) held.command.closeInput();
   }
 

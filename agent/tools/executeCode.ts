@@ -22,7 +22,6 @@ export interface ExecuteCodeOptions {
   /** Path of each interpreter that is there. */
   interpreters: ReadonlyMap<Language, string>;
   timeoutSeconds?: number | undefined;
-  /** Of a shell script. */
   /** What is dangerous about a command that would run there. */
   dangerOf?: ((command: string, workdir?: string) => Danger | undefined) | undefined;
 }
@@ -52,7 +51,7 @@ export function executeCodeTool({ cwd, host, interpreters, timeoutSeconds, dange
     toolset: 'code_execution',
     description: 'Runs a script in an empty temporary folder; answers its output. SESSION_DIR names the directory of the session.',
     args: argsFor(interpreters),
-    danger: ({ language, code }) => (language === 'bash' ? dangerOf?.(code) : scriptDanger(language, code)),
+    danger: ({ language, code }) => (language === 'bash' ? dangerOf?.(code, join(tmpdir(), 'agent-code')) : scriptDanger(language, code)),
     async run({ language, code, timeout }, run) {
       const dir = scriptFolder(FILES[language], code);
       try {

@@ -1,9 +1,10 @@
 /** What the host says about files, and how file tools read and replace them: whole, atomically, never the service's own secrets and stores. */
 import { isUtf8 } from 'node:buffer';
-import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, type Stats } from 'node:fs';
+import { closeSync, lstatSync, mkdirSync, readFileSync, rmSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgentError, errnoOf, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { kindWords, openPlainFile } from '../../base/plainFile.ts';
 import { absolutePath, realTarget } from './filePath.ts';
 
 export interface FileHost {
@@ -41,7 +42,7 @@ export function openForChange(name: string, host: FileHost): FileBefore {
   refuseOwn(path, real, host);
   const stat = statOf(path, real);
   if (!stat) return { path, real, text: null, isUtf8: true, mode: NEW_FILE_MODE & ~process.umask() };
-  if (!stat.isFile()) throw new AgentError('BAD_REQUEST', `${path} is ${stat.isDirectory() ? 'a directory' : 'no regular file'}`);
+  if (!stat.isFile()) throw new AgentError('BAD_REQUEST', `${path} is ${stat.isDirectory() ? 'a directory' : 'not a regular file'}`);
   const bytes = bytesOf(path, real);
   return { path, real, text: bytes.toString('utf8'), isUtf8: isUtf8(bytes), mode: stat.mode & 0o7777 };
 }
@@ -69,8 +70,10 @@ function refuseOwn(path: string, real: string, { isSecret, isStore }: FileHost):
 function bytesOf(path: string, real: string): Buffer {
   let fd: number | undefined;
   try {
-    fd = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK);
-    const { size } = fstatSync(fd);
+    const file = openPlainFile(real);
+    if (file.kind !== 'file') throw new AgentError('BAD_REQUEST', `${path} is ${kindWords[file.kind]}`);
+    fd = file.fd;
+    const { size } = file.stat;
     if (size > limits.tools.writeMaxChars * 4) throw new AgentError('BAD_REQUEST', `${path} has ${size} bytes, too many to edit here`);
     const bytes = readFileSync(fd);
     if (bytes.subarray(0, 8_192).includes(0)) throw new AgentError('BAD_REQUEST', `${path} is binary`);

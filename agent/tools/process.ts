@@ -9,7 +9,6 @@ import { defineTool, type Tool } from './registry.ts';
 export interface ProcessOptions {
   processes: BackgroundProcesses;
   sessionId: string;
-  /** Text for a shell is a command like any other. */
   /** What is dangerous about a command that would run there. */
   dangerOf?: ((command: string, workdir?: string) => Danger | undefined) | undefined;
 }
@@ -25,12 +24,18 @@ const Args = z.object({
 });
 
 export function processTool({ processes, sessionId, dangerOf }: ProcessOptions): Tool {
+  /** Text for a shell is a command like any other, split over several writes or not; allowed once, as it is. */
+  const dangerOfInput = (id: string, text: string): Danger | undefined => {
+    const input = processes.inputWith(id, sessionId, text);
+    const found = input && dangerOf?.(input.script, input.cwd);
+    return found && { command: text, reasons: found.reasons, ...(found.blocked ? { blocked: true } : {}) };
+  };
   return defineTool({
     name: 'process',
     toolset: 'terminal',
     description: 'Handles commands that terminal started in the background.',
     args: Args,
-    danger: ({ action, text }) => (action === 'write' && text ? dangerOf?.(text) : undefined),
+    danger: ({ action, process_id, text }) => (action === 'write' && process_id && text ? dangerOfInput(process_id, text) : undefined),
     async run({ action, process_id, text = '', close = false, timeout = 30 }, { signal }) {
       if (action === 'list') return listed(processes.list(sessionId));
       if (!process_id) throw new AgentError('BAD_REQUEST', `${action} needs process_id`, { fix: 'list shows them' });
@@ -38,7 +43,8 @@ export function processTool({ processes, sessionId, dangerOf }: ProcessOptions):
         const row = processes.log(process_id, sessionId);
         return { text: render(row, row.output, row.output_file), data: row, isError: false };
       }
-      if (action === 'write') processes.write(process_id, sessionId, { text, close });
+      if (action === 'write')
+        processes.write(process_id, sessionId, { text, close, passed: dangerOfInput(process_id, text) === undefined });
       if (action === 'write') return { text: `Written to ${process_id}.`, isError: false };
       if (action === 'wait') await processes.wait(process_id, sessionId, { ms: timeout * 1_000, signal });
       if (action === 'kill') await processes.stop(process_id, sessionId);

@@ -1,12 +1,13 @@
 /**
- * `read_file`: lines of a text file. Refuses what is no regular file, what is binary, what is too
- * large to look into, and the files that hold the service's own secrets.
+ * `read_file`: lines of a text file. Refuses what is not a regular file of a disk, what is binary, what is too
+ * large, and the files that hold the service's own secrets.
  */
-import { createReadStream, openSync, closeSync, fstatSync, readSync, realpathSync, constants } from 'node:fs';
+import { closeSync, createReadStream, readSync, realpathSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { kindWords, openPlainFile, type PlainFile } from '../../base/plainFile.ts';
 import { absolutePath } from './filePath.ts';
 import { defineTool, type Tool } from './registry.ts';
 
@@ -36,8 +37,8 @@ export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
     readsOnly: true,
     async run({ path, offset = 1, limit = readLinesMax }, { signal }) {
       const full = absolutePath(path, cwd);
-      const sizeBytes = inspect(full, isSecret);
-      const part = await readLines(full, { offset, limit, signal });
+      const { fd, sizeBytes } = openText(full, isSecret);
+      const part = await readLines(fd, { offset, limit, signal });
       return {
         text: render(part, { path: full, offset, sizeBytes }) + (hint?.(full) ?? ''),
         data: { path: full, offset, lines: part.lines.length, more: part.more, size_bytes: sizeBytes },
@@ -47,32 +48,38 @@ export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
   });
 }
 
-/** Size of a readable text file. Opened without blocking, so a FIFO cannot hold us. */
-function inspect(path: string, isSecret: ReadFileOptions['isSecret']): number {
-  let fd: number;
+/** Opened without blocking, so a FIFO cannot hold us; the caller closes it. */
+function openText(path: string, isSecret: ReadFileOptions['isSecret']): { fd: number; sizeBytes: number } {
+  const file = opened(path, isSecret);
+  if (file.kind !== 'file') {
+    const fix = file.kind === 'directory' ? 'name a file in it' : undefined;
+    throw new AgentError('BAD_REQUEST', `${path} is ${kindWords[file.kind]}`, fix === undefined ? {} : { fix });
+  }
+  const { fd, stat } = file;
+  try {
+    if (stat.size > readFileMaxBytes)
+      throw new AgentError('BAD_REQUEST', `${path} has ${stat.size} bytes; files over ${readFileMaxBytes} are not read`);
+    const head = Buffer.alloc(Math.min(8_192, stat.size));
+    const length = readSync(fd, head, 0, head.length, 0);
+    if (head.subarray(0, length).includes(0)) throw new AgentError('BAD_REQUEST', `${path} is binary (${stat.size} bytes)`);
+    return { fd, sizeBytes: stat.size };
+  } catch (thrown) {
+    closeSync(fd);
+    throw thrown;
+  }
+}
+
+function opened(path: string, isSecret: ReadFileOptions['isSecret']): PlainFile {
   try {
     if (isSecret(realpathSync(path))) {
       throw new AgentError('TOOL_REFUSED', `${path} holds secrets of the service and is not read`, {
         fix: 'ask the user for what you need to know',
       });
     }
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return openPlainFile(path);
   } catch (thrown) {
     if (thrown instanceof AgentError) throw thrown;
     throw new AgentError('NOT_FOUND', `cannot read ${path} (${errnoOf(thrown) ?? String(thrown)})`, { cause: thrown });
-  }
-  try {
-    const stat = fstatSync(fd);
-    if (stat.isDirectory()) throw new AgentError('BAD_REQUEST', `${path} is a directory`, { fix: 'name a file in it' });
-    if (!stat.isFile()) throw new AgentError('BAD_REQUEST', `${path} is no regular file`);
-    if (stat.size > readFileMaxBytes)
-      throw new AgentError('BAD_REQUEST', `${path} has ${stat.size} bytes; files over ${readFileMaxBytes} are not read`);
-    const head = Buffer.alloc(Math.min(8_192, stat.size));
-    const length = readSync(fd, head, 0, head.length, 0);
-    if (head.subarray(0, length).includes(0)) throw new AgentError('BAD_REQUEST', `${path} is binary (${stat.size} bytes)`);
-    return stat.size;
-  } finally {
-    closeSync(fd);
   }
 }
 
@@ -81,11 +88,11 @@ interface Part {
   more: boolean;
 }
 
-async function readLines(path: string, { offset, limit, signal }: { offset: number; limit: number; signal: AbortSignal }): Promise<Part> {
+async function readLines(fd: number, { offset, limit, signal }: { offset: number; limit: number; signal: AbortSignal }): Promise<Part> {
   const lines: string[] = [];
   let number = 0;
   let chars = 0;
-  const stream = createReadStream(path, { encoding: 'utf8', signal });
+  const stream = createReadStream('', { fd, start: 0, encoding: 'utf8', signal });
   const reader = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
   try {
     for await (const line of reader) {

@@ -3,10 +3,11 @@
  * people's dependencies are left out, everything is bounded. Runs in a thread of its own: a regular
  * expression may take for ever, and only a thread can be ended over it.
  */
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync, type Dirent } from 'node:fs';
+import { closeSync, readdirSync, readFileSync, readSync, statSync, type Dirent } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { limits } from '../../base/limits.ts';
+import { openPlainFile } from '../../base/plainFile.ts';
 
 const { searchFileMaxBytes, searchFilesMax, searchLineMaxChars, searchMs } = limits.tools;
 
@@ -184,16 +185,19 @@ const shortened = (line: string): string => {
   return plain.length > searchLineMaxChars ? `${plain.slice(0, searchLineMaxChars)}…` : plain;
 };
 
-/** Undefined for what is binary, too large, or cannot be read. */
+/** Undefined for what is binary, too large, not a file of a disk, or cannot be read. */
 function textOf(path: string): string | undefined {
   let fd: number | undefined;
   try {
-    fd = openSync(path, 'r');
-    const { size } = statSync(path);
+    const file = openPlainFile(path);
+    if (file.kind !== 'file') return undefined;
+    fd = file.fd;
+    const { size } = file.stat;
     if (size > searchFileMaxBytes) return undefined;
     const head = Buffer.alloc(Math.min(1_024, size));
     if (head.subarray(0, readSync(fd, head, 0, head.length, 0)).includes(0)) return undefined;
-    return readFileSync(path, 'utf8');
+    // From its beginning: reading at a place does not move the place of the file.
+    return readFileSync(fd, 'utf8');
   } catch {
     return undefined;
   } finally {

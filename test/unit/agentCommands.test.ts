@@ -3,6 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, ut
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createArgumentCheck } from '../../agent/tools/argumentCheck.ts';
+import { dangerOfCommand } from '../../agent/approvals/commandLine.ts';
+import { processTool } from '../../agent/tools/process.ts';
 import { BackgroundProcesses } from '../../agent/tools/background.ts';
 import type { CommandHost } from '../../agent/tools/command.ts';
 import { executeCodeTool, findInterpreters } from '../../agent/tools/executeCode.ts';
@@ -96,9 +98,39 @@ t.test('an interactive program in the background is talked to', async (t) => {
   t.teardown(() => processes.close());
   const { process_id } = await processes.start({ sessionId: 's', command: 'read -p "name? " n; echo "hello $n"', cwd: dir, pty: true });
   await until('it asks', () => processes.log(process_id, 's').output.includes('name?'));
-  processes.write(process_id, 's', { text: 'Ada\n', close: false });
+  processes.write(process_id, 's', { text: 'Ada\n', close: false, passed: true });
   await processes.wait(process_id, 's', { ms: 20_000, signal: run.signal });
   t.match(processes.log(process_id, 's').output, /hello Ada/);
+});
+
+t.test('what is written to a shell is judged as a whole, where the shell works', async (t) => {
+  const processes = new BackgroundProcesses(host);
+  t.teardown(() => processes.close());
+  const { process_id } = await processes.start({ sessionId: 's', command: 'sleep 324', cwd: dir });
+  const judged: [string, string | undefined][] = [];
+  const tool = processTool({
+    processes,
+    sessionId: 's',
+    dangerOf(command, workdir) {
+      judged.push([command, workdir]);
+      return dangerOfCommand(command, { cwd: '/elsewhere', workdir, home: '/home/u' });
+    },
+  });
+  const write = async (text: string) => {
+    const args = { action: 'write', process_id, text };
+    const danger = tool.danger!(args);
+    await tool.run(args, run);
+    return danger;
+  };
+  t.equal(await write('cd /etc\n'), undefined);
+  t.equal(await write('r'), undefined);
+  t.match(await write('m -rf victim\n'), { command: 'm -rf victim\n', rule: undefined });
+  t.same(judged.at(-2), ['cd /etc\nrm -rf victim\n', dir]);
+  t.match(
+    await write('echo x >> passwd\n'),
+    { reasons: [/\/etc/] },
+    'it is where cd led, and what was asked about is not asked about again',
+  );
 });
 
 t.test('a waiting interrupt leaves the command alone', async (t) => {

@@ -131,8 +131,8 @@ t.test('what is no readable text file is refused with the reason', async (t) => 
     ['.', 'BAD_REQUEST', /directory/],
     ['binary', 'BAD_REQUEST', /binary/],
     ['huge', 'BAD_REQUEST', /not read/],
-    ['pipe', 'BAD_REQUEST', /no regular file/],
-    ['/dev/zero', 'BAD_REQUEST', /no regular file/],
+    ['pipe', 'BAD_REQUEST', /not a regular file/],
+    ['/dev/zero', 'BAD_REQUEST', /not a regular file/],
     ['.env', 'TOOL_REFUSED', /secrets/],
     ['innocent', 'TOOL_REFUSED', /secrets/],
   ];

@@ -94,13 +94,13 @@ t.test('a long file keeps 70 % of its room for the head, 20 % for the tail, and 
 t.test('what cannot be read, or is no text, does not count, is named, and holds nobody up', async (t) => {
   const odd: [name: string, make: (path: string) => void, status: RegExp][] = [
     ['a directory', (path) => mkdirSync(path), /^unreadable: it is a directory$/],
-    ['a FIFO', (path) => void execFileSync('mkfifo', [path]), /^unreadable: it is no regular file$/],
+    ['a FIFO', (path) => void execFileSync('mkfifo', [path]), /^unreadable: it is not a regular file$/],
     ['a circle of links', (path) => symlinkSync(path, path), /^unreadable: its links lead in a circle$/],
     ['binary', (path) => writeFileSync(path, Buffer.from([80, 75, 0, 1])), /^unreadable: it is binary$/],
     ['Latin-1', (path) => writeFileSync(path, Buffer.from('Stra\xdfe', 'latin1')), /^unreadable: it is not UTF-8 text$/],
     ['empty', (path) => writeFileSync(path, ' \n'), /^unreadable: it is empty$/],
     ['5 GB, sparse', (path) => (writeFileSync(path, ''), truncateSync(path, 5e9)), /^unreadable: it has 5000000000 bytes/],
-    ['a device', (path) => symlinkSync('/dev/zero', path), /^unreadable: it is no regular file$/],
+    ['a device', (path) => symlinkSync('/dev/zero', path), /^unreadable: it is not a regular file$/],
   ];
   for (const [name, make, status] of odd) {
     const dir = tree({ 'CLAUDE.md': 'the next kind' });
