@@ -9,21 +9,26 @@ export interface ErrorKind {
   rpc: number;
   /** May the same call succeed later without a change? */
   retry: boolean;
+  /**
+   * What it means for work that was accepted (a message, a prompt, a run of a job): `waits` = the cause lies outside of the
+   * work, which is kept and tried again until the cause is gone. Absent: the work fails permanently.
+   */
+  accepted?: 'waits';
   /** What it means, in one sentence for docs/ERRORS.md. */
   means: string;
 }
 
 export const errorTable = {
   // transport
-  PEER_GONE: { rpc: 5001, retry: true, means: 'The process at the other end of the socket ended before it answered.' },
-  PEER_UNREACHABLE: { rpc: 5002, retry: true, means: 'Nothing listens on that socket within the time given.' },
-  BAD_TOKEN: { rpc: 5003, retry: false, means: 'The hello carried no token or the wrong one.' },
-  PROTOCOL_MISMATCH: { rpc: 5004, retry: false, means: 'The two processes speak different protocol versions.' },
+  PEER_GONE: { rpc: 5001, retry: true, accepted: 'waits', means: 'The process at the other end of the socket ended before it answered.' },
+  PEER_UNREACHABLE: { rpc: 5002, retry: true, accepted: 'waits', means: 'Nothing listens on that socket within the time given.' },
+  BAD_TOKEN: { rpc: 5003, retry: false, accepted: 'waits', means: 'The hello carried no token or the wrong one.' },
+  PROTOCOL_MISMATCH: { rpc: 5004, retry: false, accepted: 'waits', means: 'The two processes speak different protocol versions.' },
   FRAME_TOO_LARGE: { rpc: 5005, retry: false, means: 'A message is over the frame limit of 16 MiB.' },
-  FRAME_MALFORMED: { rpc: 5006, retry: false, means: 'The bytes on the socket are not framed JSON-RPC.' },
-  TIMEOUT: { rpc: 5007, retry: true, means: 'The call did not answer within its limit.' },
+  FRAME_MALFORMED: { rpc: 5006, retry: false, accepted: 'waits', means: 'The bytes on the socket are not framed JSON-RPC.' },
+  TIMEOUT: { rpc: 5007, retry: true, accepted: 'waits', means: 'The call did not answer within its limit.' },
   CANCELLED: { rpc: -32800, retry: false, means: 'The caller withdrew the call.' },
-  TOO_MANY_CONNECTIONS: { rpc: 5008, retry: true, means: 'The socket already holds as many connections as it accepts.' },
+  TOO_MANY_CONNECTIONS: { rpc: 5008, retry: true, accepted: 'waits', means: 'The socket already holds as many connections as it accepts.' },
   METHOD_NOT_FOUND: { rpc: -32601, retry: false, means: 'The process does not know that method.' },
   METHOD_NOT_ALLOWED: { rpc: 4005, retry: false, means: 'The address exists, but not for that HTTP method.' },
   INVALID_PARAMS: {
@@ -32,7 +37,7 @@ export const errorTable = {
     means: 'The parameters of a call between processes are wrong; the message names the field.',
   },
   INTERNAL: { rpc: 5000, retry: false, means: 'A defect in the service; the log of the worker holds the stack.' },
-  DRAINING: { rpc: 5010, retry: true, means: 'The worker is on its way out and takes no new work.' },
+  DRAINING: { rpc: 5010, retry: true, accepted: 'waits', means: 'The worker is on its way out and takes no new work.' },
   // gateway RPC
   BAD_REQUEST: {
     rpc: 4000,
@@ -41,18 +46,28 @@ export const errorTable = {
   },
   UNKNOWN_SESSION: { rpc: 4001, retry: false, means: 'No session has that id.' },
   MISSING_SESSION: { rpc: 4006, retry: false, means: 'The call needs a session_id and has none.' },
-  BUSY: { rpc: 4009, retry: true, means: 'The session is busy and its queue is full.' },
+  BUSY: { rpc: 4009, retry: true, accepted: 'waits', means: 'The session is busy and its queue is full.' },
   ATTACHMENT_GONE: { rpc: 4010, retry: false, means: 'A message names that file, but its copy is no longer on the disk.' },
   // slots
   UNKNOWN_SLOT: { rpc: 4101, retry: false, means: 'No slot has that name.' },
-  SLOT_PARKED: { rpc: 4102, retry: false, means: 'The slot is parked after permanent failures; its reason says what to fix.' },
-  START_FAILED: { rpc: 4103, retry: true, means: 'The process did not become ready.' },
-  STOP_FAILED: { rpc: 4104, retry: false, means: 'Part of the process group could not be proved dead.' },
-  SUPERSEDED: { rpc: 4105, retry: true, means: 'A newer command on the same slot took over.' },
-  NO_SUPERVISOR: { rpc: 4106, retry: true, means: 'No supervisor runs on this home.' },
+  SLOT_PARKED: {
+    rpc: 4102,
+    retry: false,
+    accepted: 'waits',
+    means: 'The slot is parked after permanent failures; its reason says what to fix.',
+  },
+  START_FAILED: { rpc: 4103, retry: true, accepted: 'waits', means: 'The process did not become ready.' },
+  STOP_FAILED: { rpc: 4104, retry: false, accepted: 'waits', means: 'Part of the process group could not be proved dead.' },
+  SUPERSEDED: { rpc: 4105, retry: true, accepted: 'waits', means: 'A newer command on the same slot took over.' },
+  NO_SUPERVISOR: { rpc: 4106, retry: true, accepted: 'waits', means: 'No supervisor runs on this home.' },
   ALREADY_RUNNING: { rpc: 4107, retry: false, means: 'Another process already owns this home, slot or port.' },
   // state
-  CONFIG_INVALID: { rpc: 4201, retry: false, means: 'config.yaml cannot be used; the message names file, line, column and what to write.' },
+  CONFIG_INVALID: {
+    rpc: 4201,
+    retry: false,
+    accepted: 'waits',
+    means: 'config.yaml cannot be used; the message names file, line, column and what to write.',
+  },
   CONFIG_LOCKOUT: {
     rpc: 4210,
     retry: false,
@@ -61,12 +76,17 @@ export const errorTable = {
   CONFIG_CHANGED: { rpc: 4214, retry: false, means: 'The file was changed by somebody else since it was read; nothing was written.' },
   ENV_INVALID: { rpc: 4215, retry: false, means: 'The name or the value cannot stand in .env; the message says why.' },
   CONFIG_KEY: { rpc: 4202, retry: false, means: 'The dotted key is malformed, unknown where it must be known, or would shadow a sibling.' },
-  HOME_UNUSABLE: { rpc: 4203, retry: false, means: 'The home directory cannot be read or written.' },
+  HOME_UNUSABLE: { rpc: 4203, retry: false, accepted: 'waits', means: 'The home directory cannot be read or written.' },
   UNKNOWN_PROFILE: { rpc: 4204, retry: false, means: 'No profile has that name.' },
-  LOCK_HELD: { rpc: 4205, retry: true, means: 'Another living process holds the lock; the message names it.' },
-  DISK_FULL: { rpc: 4206, retry: true, means: 'The disk is full; nothing was changed.' },
-  STORE_CORRUPT: { rpc: 4207, retry: false, means: 'A database failed its integrity check; the message names the recovery command.' },
-  STORE_BUSY: { rpc: 4208, retry: true, means: 'The database stayed locked past its limit.' },
+  LOCK_HELD: { rpc: 4205, retry: true, accepted: 'waits', means: 'Another living process holds the lock; the message names it.' },
+  DISK_FULL: { rpc: 4206, retry: true, accepted: 'waits', means: 'The disk is full; nothing was changed.' },
+  STORE_CORRUPT: {
+    rpc: 4207,
+    retry: false,
+    accepted: 'waits',
+    means: 'A database failed its integrity check; the message names the recovery command.',
+  },
+  STORE_BUSY: { rpc: 4208, retry: true, accepted: 'waits', means: 'The database stayed locked past its limit.' },
   PORT_IN_USE: {
     rpc: 4209,
     retry: true,
@@ -146,12 +166,12 @@ export const errorTable = {
     means: 'A question to the owner was not answered in time, and approvals.on_timeout ends the turn then.',
   },
   // delivery and automation
-  PAUSED: { rpc: 4401, retry: true, means: 'Automation is paused; `agent resume` lifts it.' },
+  PAUSED: { rpc: 4401, retry: true, accepted: 'waits', means: 'Automation is paused; `agent resume` lifts it.' },
   UNKNOWN_TARGET: { rpc: 4402, retry: false, means: 'No platform or chat answers to that delivery target.' },
   UNKNOWN_JOB: { rpc: 4403, retry: false, means: 'No cron job has that id.' },
   BAD_SCHEDULE: { rpc: 4404, retry: false, means: 'The schedule cannot be read; the message lists the accepted forms.' },
-  PLATFORM_DOWN: { rpc: 4405, retry: true, means: 'The chat platform is not connected at the moment.' },
-  QUEUE_FULL: { rpc: 4406, retry: true, means: 'A bounded queue is full; nothing was accepted.' },
+  PLATFORM_DOWN: { rpc: 4405, retry: true, accepted: 'waits', means: 'The chat platform is not connected at the moment.' },
+  QUEUE_FULL: { rpc: 4406, retry: true, accepted: 'waits', means: 'A bounded queue is full; nothing was accepted.' },
   // mcp
   UNKNOWN_SERVER: { rpc: 4501, retry: false, means: 'No MCP server has that name in config.yaml.' },
   MCP_FAILED: { rpc: 4502, retry: true, means: 'The MCP server could not be reached or answered with an error.' },
@@ -235,6 +255,13 @@ export class AgentError extends Error {
 }
 
 export const isAgentError = (value: unknown): value is AgentError => value instanceof AgentError;
+
+/** True when accepted work that met this error is kept and tried again, and is not closed. */
+export function mustWait(thrown: unknown): boolean {
+  const code = (thrown as { code?: unknown } | null)?.code;
+  const table: Readonly<Record<string, ErrorKind>> = errorTable;
+  return typeof code === 'string' && table[code]?.accepted === 'waits';
+}
 
 /** The message of anything that was thrown. */
 export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

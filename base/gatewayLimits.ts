@@ -37,9 +37,9 @@ export const gatewayLimits = {
     outboxMax: 10_000,
     /** Closed inbox rows kept beside the week: a flood of refused messages must not fill the disk. */
     inboxKeepMax: 10_000,
-    /** A turn that cannot reach the agent worker is asked for again, with jitter up to this pause. */
+    /** Accepted work that cannot be handed over is tried again, with jitter up to this pause. */
     turnRetryMinMs: 100,
-    turnRetryMaxMs: 10_000,
+    turnRetryMaxMs: 15_000,
     /** After this long without the agent worker the user is told that the message is kept. */
     waitingNoticeMs: 30_000,
     /** A question that waits for its delivery is looked at again this often, beside the wake-up by its outcome. */

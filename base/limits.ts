@@ -227,6 +227,8 @@ export const limits = {
   state: {
     /** SQLite busy timeout: one writer per store, so a wait means a reader's checkpoint. */
     busyMs: 1_000,
+    /** A write that must not be lost is tried again this often while the disk is full or the file is locked. */
+    storeRetryMs: 2_000,
     /** A store up to this size is checked page by page when it is opened (35 ms; measured 4.4 ms per MiB, which 1 GiB must not cost at every start). */
     integrityCheckMaxBytes: 8 * MiB,
     /** A lock on a file that is read, changed and written back. */

@@ -2,6 +2,7 @@
 import { formatDuration } from '../base/time.ts';
 import type { Paint, Style } from '../base/paint.ts';
 import { visibleText } from '../base/visibleText.ts';
+import type { WaitingWork } from '../ipc/contracts/peer.ts';
 import { isAlive, type ProfilePause, type Snapshot, type WorkerRow } from './snapshot.ts';
 import { bytesForPeople, table } from './terminal.ts';
 
@@ -24,6 +25,8 @@ export function statusView({ status, live, ageMs, pausedProfiles }: Snapshot, pa
   if (live)
     lines.push('', supervisor.dashboard ? `Dashboard: ${withoutToken(supervisor.dashboard)}` : paint('dim', 'Dashboard: not ready'));
   lines.push(...pauseLines(paused, pausedProfiles, nowMs).map((line) => paint('yellow', line)));
+  for (const { slot, waiting = [] } of live ? workers : [])
+    lines.push(...waiting.map((one) => paint('yellow', `${slot} ${waitingLine(one)}`)));
   for (const line of unreadyLines(live ? workers : [])) lines.push(`${paint('red', 'Not ready:')} ${line}`);
   for (const problem of problems) lines.push(problemLine(problem, paint));
   return lines.join('\n');
@@ -31,6 +34,9 @@ export function statusView({ status, live, ageMs, pausedProfiles }: Snapshot, pa
 
 export const problemLine = ({ what, fix }: Snapshot['status']['problems'][number], paint: Paint): string =>
   `${paint('red', 'Problem:')} ${visibleText(`${what} — ${fix}`)}`;
+
+/** Accepted work that is kept: how much, for which slot, and why. */
+export const waitingLine = ({ held, slot, reason }: WaitingWork): string => `held: ${held}, waiting for ${slot} (${visibleText(reason)})`;
 
 /** The wanted slots that are not ready, one sentence each. */
 export function unreadyLines(workers: readonly WorkerRow[]): string[] {

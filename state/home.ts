@@ -28,6 +28,10 @@ import { writeError, writeFileAtomic } from './atomicFile.ts';
 export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 export const DEFAULT_PROFILE = 'default';
 
+/** The slot of a worker that each profile has one of: `agent`, `agent@work`. */
+export const profileSlot = (kind: 'agent' | 'gateway', profile: string): string =>
+  profile === DEFAULT_PROFILE ? kind : `${kind}@${profile}`;
+
 export interface ProfilePaths {
   name: string;
   dir: string;

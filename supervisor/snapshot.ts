@@ -1,6 +1,8 @@
 /** `run/status.json` and `supervisor.status`: one composition for both, written whole at each change. */
 import { messageOf } from '../base/errors.ts';
+import { z } from '../base/lazyZod.ts';
 import { limits } from '../base/limits.ts';
+import { WaitingWork } from '../ipc/contracts/peer.ts';
 import type { Status, WorkerStatus } from '../ipc/contracts/supervisor.ts';
 import type { Home } from '../state/home.ts';
 import { readPause } from '../state/pause.ts';
@@ -74,6 +76,12 @@ export function composeStatus({ home, release, identity, slots, ...parts }: Stat
 const heldBy = (runners: readonly SlotRunner[]): number =>
   runners.reduce((total, { facts }) => total + (typeof facts.held === 'number' ? facts.held : 0), 0);
 
+/** Accepted work that a ready worker keeps for another slot, as it reports it. */
+function waitingOf({ state, facts }: SlotRunner): Pick<WorkerStatus, 'waiting'> {
+  const waiting = z.array(WaitingWork).safeParse(state === 'ready' ? facts.waiting : []);
+  return waiting.success && waiting.data.length > 0 ? { waiting: waiting.data } : {};
+}
+
 function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerStatus {
   const { spec, incarnation } = runner;
   return {
@@ -94,6 +102,7 @@ function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerSta
     leak_bytes_per_hour: sample?.leakBytesPerHour ?? null,
     liveness: runner.state === 'ready' ? runner.liveness : null,
     ...(runner.linesDropped > 0 ? { log_lines_dropped: runner.linesDropped } : {}),
+    ...waitingOf(runner),
     adopted: incarnation?.adopted ?? false,
     reason: runner.reason,
     next_start_at: runner.nextStartAtMs === null ? null : new Date(runner.nextStartAtMs).toISOString(),

@@ -1,6 +1,7 @@
 /** `agent gateway …`: the chat-platform gateway, supervised or in the foreground. */
 import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
+import type { WaitingWork } from '../../ipc/contracts/peer.ts';
 import { discardDeliveries, platforms, retryDeliveries, type PlatformState } from '../../ipc/contracts/gateway.ts';
 import { platformIds } from '../../base/closedWords.ts';
 import { loadConfig } from '../../state/config/load.ts';
@@ -14,6 +15,7 @@ import { parseLine, renderLine } from '../logs/line.ts';
 import { becomeWorker } from '../runWorker.ts';
 import { actOnSlot, slotOf } from '../slots.ts';
 import { readSnapshot, type WorkerRow } from '../snapshot.ts';
+import { waitingLine } from '../statusView.ts';
 import { note, out, print, printJson, table } from '../terminal.ts';
 
 const platform: Argument = { name: 'platform', summary: platformIds.join(', '), complete: 'platform' };
@@ -132,26 +134,26 @@ export const command: Command = {
     },
     {
       name: 'undelivered',
-      summary: 'List messages that were given up',
+      summary: 'List messages that failed permanently',
       details:
-        'What a platform refused for good, what could not be delivered within a day, and what may or may not have arrived; kept for a week. Nothing sends them again by itself: look in the chat, then `agent gateway retry` or `discard`. Works while the gateway is down.',
+        'Messages to a chat that the platform refused, that could not be delivered within a day, or that may or may not have arrived; and received messages (ids m1, m2, …) that the agent could not answer. Kept for a week. None is retried automatically: check the chat, then `agent gateway retry` or `discard`. Works while the gateway is down.',
       options: [jsonOption],
       examples: [{ line: 'agent gateway undelivered', does: 'target, reason and beginning of each, the newest last' }],
       run: async (input) => (await import('../gateway/undelivered.ts')).undelivered(input),
     },
     {
       name: 'retry',
-      summary: 'Send messages once more that were given up',
-      details: 'The gateway has to run.',
+      summary: 'Try messages that failed permanently once more',
+      details: 'A message to a chat is sent again; a received one is answered. The gateway has to run.',
       arguments: [idsArgument],
       options: [allOption, jsonOption],
-      examples: [{ line: 'agent gateway retry 12 14', does: 'these two' }],
+      examples: [{ line: 'agent gateway retry 12 m14', does: 'these two' }],
       run: async (input) => (await import('../gateway/undelivered.ts')).settle(input, retryDeliveries, 'to be sent'),
     },
     {
       name: 'discard',
-      summary: 'Take messages off the list of those given up',
-      details: 'They are never sent. The gateway has to run.',
+      summary: 'Take messages off the list of those that failed',
+      details: 'They are never tried again. The gateway has to run.',
       arguments: [idsArgument],
       options: [allOption, jsonOption],
       examples: [{ line: 'agent gateway discard --all', does: 'an empty list' }],
@@ -218,7 +220,8 @@ async function status(input: Input): Promise<number> {
     const paint = painter(out);
     print(`${row.slot} is ${row.state}${row.pid ? ` (process ${row.pid})` : ''}${row.reason ? `: ${row.reason}` : ''}`);
     for (const line of notices(row)) print(paint('yellow', line));
-    if (known.held) print(paint('yellow', `${known.held} message${known.held === 1 ? '' : 's'} held by the pause`));
+    if (known.held) print(paint('yellow', `held: ${known.held}, waiting for the end of the pause`));
+    for (const one of known.waiting) print(paint('yellow', waitingLine(one)));
     if (known.platforms.length)
       print(
         table(
@@ -294,6 +297,7 @@ function rowOf(home: Home, profile: string): GatewayRow {
 interface Known {
   platforms: PlatformState[];
   held: number;
+  waiting: WaitingWork[];
 }
 
 const ask = (home: Home, slot: string): Promise<Known> => withWorker(home, slot, (link) => link.call(platforms, {}));
@@ -310,5 +314,5 @@ function fromFile(home: Home, profile: string): Known {
     retrying_since: null,
     updated_at: '',
   }));
-  return { platforms: known, held: 0 };
+  return { platforms: known, held: 0, waiting: [] };
 }

@@ -1,9 +1,9 @@
-/** `agent gateway undelivered`: messages that were given up; listed without the gateway, retried and discarded by it. */
+/** `agent gateway undelivered`: messages that failed permanently; listed without the gateway, retried and discarded by it. */
 import { stripVTControlCharacters } from 'node:util';
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
-import type { retryDeliveries } from '../../ipc/contracts/gateway.ts';
+import { UndeliveredId, type retryDeliveries } from '../../ipc/contracts/gateway.ts';
 import { openHome } from '../../state/home.ts';
 import { readUndelivered } from '../../state/undelivered.ts';
 import { hasFlag, type Input } from '../command.ts';
@@ -16,15 +16,15 @@ const TEXT_MAX_CHARS = 60;
 export async function undelivered(input: Input): Promise<number> {
   const rows = readUndelivered(openHome().profile(input.profile));
   if (input.json) printJson({ undelivered: rows });
-  else if (rows.length === 0) note('agent: no message of the last week was given up');
+  else if (rows.length === 0) note('agent: no message failed permanently in the last week');
   else
     print(
       table([
-        ['ID', 'GIVEN UP', 'TARGET', 'STATE', 'WHY', 'TEXT'],
-        ...rows.map(({ id, closed_at, target, state, error, text }) => [
+        ['ID', 'CLOSED', 'TO OR FROM', 'STATE', 'WHY', 'TEXT'],
+        ...rows.map(({ id, direction, closed_at, target, state, error, text }) => [
           String(id),
           closed_at,
-          target,
+          `${direction === 'in' ? 'from' : 'to'} ${target}`,
           state,
           line(error ?? ''),
           line(text),
@@ -54,9 +54,10 @@ export async function settle(input: Input, method: typeof retryDeliveries, done:
   return settled.failed.length > 0 ? exitCodes.failed : exitCodes.ok;
 }
 
-function idOf(text: string): number {
+function idOf(text: string): UndeliveredId {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new AgentError('USAGE', `"${text}" is no id of a message`, { fix: '`agent gateway undelivered` lists them' });
+  if (UndeliveredId.safeParse(text).success) return text;
+  throw new AgentError('USAGE', `"${text}" is not an id of a message`, { fix: '`agent gateway undelivered` lists them' });
 }
 
 /** What others wrote must not steer the terminal. */

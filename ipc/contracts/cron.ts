@@ -50,7 +50,8 @@ export const Run = z.object({
   job_id: z.string(),
   scheduled_instant: z.string().nullable(),
   trigger: z.enum(['on_time', 'late', 'catch_up', 'manual', 'fire']),
-  status: z.enum(['claimed', 'running', 'ok', 'error', 'skipped', 'unknown']),
+  /** `waiting`: it is kept until the agent can take it; `error` says why it cannot. */
+  status: z.enum(['claimed', 'running', 'waiting', 'ok', 'error', 'skipped', 'unknown']),
   started_at: z.string().nullable(),
   ended_at: z.string().nullable(),
   error: z.string().nullable(),

@@ -2,6 +2,7 @@
 import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { method } from '../method.ts';
+import { WaitingWork } from './peer.ts';
 
 export const PlatformState = z.object({
   platform: z.string(),
@@ -49,7 +50,9 @@ export const platforms = method('gateway.platforms', {
   params: z.object({}),
   result: z.object({
     platforms: z.array(PlatformState),
+    /** Messages held by a pause. */
     held: z.number(),
+    waiting: z.array(WaitingWork),
     /** Platforms whose settings have changed since the gateway started. */
     pending: z.array(z.string()),
   }),
@@ -76,13 +79,17 @@ export const testPlatform = method('gateway.test_platform', {
   timeoutMs: limits.gateway.testMs + 5_000,
 });
 
-const Ids = z.object({ ids: z.array(z.number().int()).max(limits.gateway.undeliveredMax) });
-const Settled = z.object({ done: z.array(z.number()), failed: z.array(z.object({ id: z.number(), message: z.string() })) });
+/** A message that could not be delivered (`12`), or one that was received and could not be answered (`m12`). */
+export const UndeliveredId = z.union([z.number().int(), z.string().regex(/^m\d{1,15}$/, 'an id is a number, or m and a number')]);
+export type UndeliveredId = z.infer<typeof UndeliveredId>;
 
-/** Sends messages that were given up once more, without a mark: whoever asks has looked. */
+const Ids = z.object({ ids: z.array(UndeliveredId).max(limits.gateway.undeliveredMax) });
+export const Settled = z.object({ done: z.array(UndeliveredId), failed: z.array(z.object({ id: UndeliveredId, message: z.string() })) });
+
+/** Tries messages of the list once more, without a mark: the caller has checked the chat. */
 export const retryDeliveries = method('delivery.retry', { params: Ids, result: Settled });
 
-/** Takes messages that were given up off the list; they are never sent. */
+/** Takes messages off the list; they are never tried again. */
 export const discardDeliveries = method('delivery.discard', { params: Ids, result: Settled });
 
 /**

@@ -47,6 +47,19 @@ export const drain = method('worker.drain', {
   timeoutMs: 0,
 });
 
+/** Accepted work that a worker keeps because another one cannot take it now: its fact `waiting`, and `waiting` of `agent status`. */
+export const WaitingWork = z.object({
+  /** Messages or runs. */
+  held: z.number(),
+  /** Slot that has to take them. */
+  slot: z.string(),
+  /** Why it cannot, as an error code and as a sentence. */
+  code: z.string(),
+  reason: z.string(),
+  since: z.string(),
+});
+export type WaitingWork = z.infer<typeof WaitingWork>;
+
 /** What the worker is doing, for `status`, `why` and the dashboard. */
 export const report = method('worker.report', {
   params: z.object({}),

@@ -2,6 +2,7 @@
 import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
 import { method, notice } from '../method.ts';
+import { WaitingWork } from './peer.ts';
 
 export const slotStates = ['down', 'starting', 'ready', 'draining', 'backoff', 'parked'] as const;
 export const SlotState = z.enum(slotStates);
@@ -53,6 +54,8 @@ export const WorkerStatus = z.object({
   liveness: Liveness.nullable(),
   /** Lines of a declared flood of its output that were not kept; absent while there are none. */
   log_lines_dropped: z.number().optional(),
+  /** Accepted work that it keeps because another slot cannot take it now; absent while there is none. */
+  waiting: z.array(WaitingWork).optional(),
   /** Taken over from an earlier supervisor. */
   adopted: z.boolean(),
   /** Why it is not ready, with the fix. */

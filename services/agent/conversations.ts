@@ -2,7 +2,7 @@
  * Turns asked for by other workers: one session per chat, one run per idempotency key. A repeated call
  * joins the running turn or gets its recorded outcome, also after a restart of either side.
  */
-import { AgentError } from '../../base/errors.ts';
+import { AgentError, type ErrorCode } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { abortReason, within } from '../../base/time.ts';
 import { resetConversation, runTurn, stopConversation, turnProgress, type TurnOutcome } from '../../ipc/contracts/agent.ts';
@@ -117,7 +117,12 @@ function settled({ store, transcripts, events, context }: ConversationParts, tur
   return transcripts.turn(turn.id);
 }
 
-const mayRunAgain = (turn: TurnRecord): boolean => turn.status === 'interrupted' && turn.cause !== 'user' && turn.tools_ran === 0;
+/** Nothing but the service itself ended it, and no tool had run: it is run again under its key. */
+const mayRunAgain = (turn: TurnRecord): boolean =>
+  turn.tools_ran === 0 && ((turn.status === 'interrupted' && turn.cause !== 'user') || (turn.status === 'error' && isStoreError(turn)));
+
+const STORE_ERRORS: ReadonlySet<string> = new Set<ErrorCode>(['DISK_FULL', 'STORE_BUSY', 'STORE_CORRUPT', 'HOME_UNUSABLE']);
+const isStoreError = (turn: TurnRecord): boolean => STORE_ERRORS.has(turnErrorOf(turn)?.code ?? '');
 
 /** Stores a new run. Nothing is stored when it cannot even begin. Errors: NO_PROVIDER, BUSY, DRAINING. */
 function accept(parts: ConversationParts, params: RunParams): number {
@@ -160,8 +165,12 @@ function inProgress({ transcripts, turns }: ConversationParts, messageId: number
 }
 
 function outcomeOf({ transcripts }: ConversationParts, turn: TurnRecord): TurnOutcome {
-  if (turn.cause === 'drain' && mayRunAgain(turn)) {
-    throw new AgentError('DRAINING', 'the agent worker was restarted before this turn had done anything', {
+  if (mayRunAgain(turn)) {
+    const { code, message } = turnErrorOf(turn) ?? {
+      code: 'DRAINING',
+      message: 'the agent worker was restarted before this turn had done anything',
+    };
+    throw new AgentError(isStoreError(turn) ? (code as ErrorCode) : 'DRAINING', message, {
       retryAfterMs: limits.ipc.redialMaxMs,
       fix: 'call again with the same idempotency_key',
     });

@@ -28,6 +28,7 @@ export async function startCron(context: WorkerContext): Promise<WorkerService> 
     jobs: sum(({ store }) => store.countJobs()),
     running: sum(({ runner }) => runner.active().length),
     held: sum(({ scheduler }) => scheduler.held()),
+    waiting: desks.all().flatMap(({ runner }) => runner.held()),
   });
   const pruning = setInterval(() => {
     desks.look();

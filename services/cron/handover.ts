@@ -3,13 +3,13 @@
  * row, is asked for again with its idempotency key, and leaves when the gateway has stored it.
  * Dials the gateway directly: a delivery must never start a gateway that was stopped on purpose.
  */
-import { watch, type FSWatcher } from 'node:fs';
-import { isAgentError, messageOf } from '../../base/errors.ts';
+import { isAgentError, messageOf, mustWait } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { jitteredDelayMs } from '../../base/time.ts';
 import { createClient, type Client } from '../../ipc/client.ts';
 import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
 import { dial } from '../../ipc/dial.ts';
+import { watchFile } from '../../ipc/watchFile.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { CronStore, DeliveryRow } from './store.ts';
 
@@ -30,26 +30,19 @@ export function createHandover(context: WorkerContext, store: CronStore): Handov
   const gatewaySlot = profile === 'default' ? 'gateway' : `gateway@${profile}`;
   const gateway = createClient((signal) => dial(home.run.socket(gatewaySlot), { token, slot, code: release.code, signal }));
   let timer: NodeJS.Timeout | undefined;
-  let watcher: FSWatcher | undefined;
+  let watcher: Disposable | undefined;
   let busy = false;
   let stopped = false;
 
-  /** The gateway's socket appears: no need to sit out the pause. */
+  /** The gateway's socket appears: the pause ends early. */
   const watchSocket = (): void => {
-    if (watcher) return;
-    try {
-      watcher = watch(home.run.dir, { persistent: false }, (_event, name) => {
-        if (name !== `${gatewaySlot}.sock`) return;
-        store.dueNow(Date.now());
-        wake();
-      });
-      watcher.on('error', () => {});
-    } catch {
-      // the timer serves alone
-    }
+    watcher ??= watchFile(home.run.socket(gatewaySlot), () => {
+      store.dueNow(Date.now());
+      wake();
+    });
   };
   const unwatchSocket = (): void => {
-    watcher?.close();
+    watcher?.[Symbol.dispose]();
     watcher = undefined;
   };
 
@@ -100,8 +93,9 @@ async function offer(row: DeliveryRow, { context, store, gateway, onUnreachable 
     });
   } catch (thrown) {
     if (context.signal.aborted) return;
-    const passing = isAgentError(thrown) && (thrown.retry || thrown.code === 'CANCELLED');
-    if (!passing) return giveUp(row, { context, store }, messageOf(thrown));
+    // CANCELLED: this worker is shutting down.
+    if (!mustWait(thrown) && !(isAgentError(thrown) && thrown.code === 'CANCELLED'))
+      return giveUp(row, { context, store }, messageOf(thrown));
     if (Date.now() > row.expires_at)
       return giveUp(row, { context, store }, `the gateway could not be reached for a day: ${messageOf(thrown)}`);
     onUnreachable();

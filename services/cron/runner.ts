@@ -5,10 +5,13 @@
  */
 import { AgentError, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { formatDuration } from '../../base/time.ts';
-import { askTurn } from '../../ipc/askTurn.ts';
+import { formatDuration, isoTime } from '../../base/time.ts';
+import { askTurn } from '../../ipc/keepAsking.ts';
 import type { Client } from '../../ipc/client.ts';
 import { turnProgress, type TurnOutcome } from '../../ipc/contracts/agent.ts';
+import type { WaitingWork } from '../../ipc/contracts/peer.ts';
+import { untilStored } from '../../state/db/untilStored.ts';
+import { profileSlot } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
 import { splitTargets, type Handover } from './handover.ts';
 import { writeOutput } from './output.ts';
@@ -21,8 +24,10 @@ export interface Runner {
   /** A run of this job is under way or waits. */
   isBusy(jobId: string): boolean;
   waiting(jobId: string): number;
-  /** Names of running executions. */
+  /** Names of running executions, without those that wait for the agent. */
   active(): string[];
+  /** Runs that wait for an agent that cannot take them now. */
+  held(): WaitingWork[];
   /** Resolves when nothing runs or waits, or `signal` aborts; starts nothing new. */
   drain(signal: AbortSignal): Promise<{ interrupted: number }>;
   /** Takes up what an earlier incarnation left open. */
@@ -41,6 +46,7 @@ export function createRunner(parts: RunnerParts): Runner {
   const { context, store, onChange } = parts;
   const queue: { executionId: string; jobId: string }[] = [];
   const running = new Map<string, { jobId: string; name: string; done: Promise<void> }>();
+  const waits = createWaits(parts);
   const interrupt = new AbortController();
   let draining = false;
 
@@ -48,7 +54,8 @@ export function createRunner(parts: RunnerParts): Runner {
   const jobRuns = (jobId: string) => [...running.values()].some((run) => run.jobId === jobId);
 
   const startNext = (): void => {
-    while (!draining && running.size < parallelMax()) {
+    // A run that waits for the agent keeps no place from the others.
+    while (!draining && running.size - waits.ids.size < parallelMax()) {
       const index = queue.findIndex(({ jobId }) => !jobRuns(jobId));
       if (index < 0) return;
       const [{ executionId, jobId }] = queue.splice(index, 1) as [{ executionId: string; jobId: string }];
@@ -65,10 +72,11 @@ export function createRunner(parts: RunnerParts): Runner {
         });
         continue;
       }
-      const done = runOne(parts, { run, job, interrupt: interrupt.signal })
-        .catch((thrown: unknown) => failed(parts, run, job, thrown))
+      const done = carryOut(parts, { run, job, interrupt: interrupt.signal, waits })
+        .catch((thrown: unknown) => context.log.error(`${job.name}: ${messageOf(thrown)}`, { execution_id: executionId }))
         .finally(() => {
           running.delete(executionId);
+          waits.ids.delete(executionId);
           onChange();
           startNext();
         });
@@ -88,14 +96,16 @@ export function createRunner(parts: RunnerParts): Runner {
     add,
     isBusy: (jobId) => jobRuns(jobId) || queue.some((waiting) => waiting.jobId === jobId),
     waiting: (jobId) => queue.filter((waiting) => waiting.jobId === jobId).length,
-    active: () => [...running.values()].map((run) => run.name),
+    active: () => [...running].filter(([id]) => !waits.ids.has(id)).map(([, run]) => run.name),
+    held: waits.facts,
     async drain(signal) {
       draining = true;
       const stopped = new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });
       });
-      await Promise.race([Promise.all([...running.values()].map((run) => run.done)), stopped]);
+      const busy = [...running].filter(([id]) => !waits.ids.has(id)).map(([, run]) => run.done);
+      await Promise.race([Promise.all(busy), stopped]);
       const scripts = [...running.entries()].filter(([id]) => store.run(id)?.script_pid != null).map(([, run]) => run);
       interrupt.abort();
       // Prompt runs go on in the agent worker and are joined by the next incarnation: nothing is lost there.
@@ -133,6 +143,46 @@ interface Work {
   run: RunRow;
   job: JobRow;
   interrupt: AbortSignal;
+  waits: Waits;
+}
+
+/** Runs whose agent cannot take them now; their reason is stored in the row, for `agent cron runs`. */
+interface Waits {
+  ids: Map<string, { cause: AgentError; sinceMs: number }>;
+  begin(run: RunRow, cause: AgentError, sinceMs: number): void;
+  end(run: RunRow): void;
+  facts(): WaitingWork[];
+}
+
+function createWaits({ context, store, onChange }: RunnerParts): Waits {
+  const ids: Waits['ids'] = new Map();
+  const slot = profileSlot('agent', context.profile);
+  const note = (run: RunRow, reason: string | null): void => {
+    try {
+      store.setWaiting(run.execution_id, reason);
+    } catch (thrown) {
+      context.log.warn(`the state of a run could not be stored: ${messageOf(thrown)}`, { execution_id: run.execution_id });
+    }
+    onChange();
+  };
+  return {
+    ids,
+    begin(run, cause, sinceMs) {
+      const before = ids.get(run.execution_id);
+      ids.set(run.execution_id, { cause, sinceMs });
+      if (before?.cause.code !== cause.code) note(run, `waiting for ${slot}: ${cause.message}`);
+    },
+    end(run) {
+      if (ids.delete(run.execution_id)) note(run, null);
+    },
+    facts() {
+      const latest = [...ids.values()].at(-1);
+      if (!latest) return [];
+      const sinceMs = Math.min(...[...ids.values()].map((wait) => wait.sinceMs));
+      const since = isoTime(Date.now() - (performance.now() - sinceMs));
+      return [{ slot, held: ids.size, code: latest.cause.code, reason: latest.cause.message, since }];
+    },
+  };
 }
 
 interface Result {
@@ -145,31 +195,47 @@ interface Result {
   code?: string;
 }
 
-async function runOne(parts: RunnerParts, work: Work): Promise<void> {
+/** Runs it and stores its end, however long the store refuses that. Leaves the row open when this worker goes first. */
+async function carryOut(parts: RunnerParts, work: Work): Promise<void> {
+  const { context } = parts;
+  const { job, run } = work;
+  let result: Result | undefined;
+  try {
+    result = await runOne(parts, work);
+  } catch (thrown) {
+    if (context.signal.aborted) return;
+    result = failureOf(thrown);
+  }
+  if (result !== undefined) await stored(parts, job, () => finish(parts, { run, job }, result));
+}
+
+const stored = <T>({ context }: RunnerParts, job: JobRow, write: () => T): Promise<T> =>
+  untilStored(write, {
+    path: context.paths.cronDb,
+    signal: context.signal,
+    onWaiting: (error) => context.log.error(`${job.name}: a run waits for its store: ${error.message}`, { job_id: job.id }),
+  });
+
+/** Undefined when this worker leaves first. */
+async function runOne(parts: RunnerParts, work: Work): Promise<Result | undefined> {
   const { context, store } = parts;
   const { run, job } = work;
-  store.markRunning(run.execution_id, Date.now());
+  await stored(parts, job, () => store.markRunning(run.execution_id, Date.now()));
   context.progress();
   context.log.info(`${job.name}: run started`, { job_id: job.id, execution_id: run.execution_id, trigger: run.trigger });
   let prompt = run.prompt_text;
   if (prompt === null && job.script !== null) {
     const script = await scriptStage(parts, work);
     if (script.problem !== undefined)
-      return finish(parts, work, {
-        status: 'error',
-        error: `script ${job.script}: ${script.problem}`,
-        output: script.stdout,
-        message: undefined,
-      });
-    if (!wakesAgent(script.stdout)) return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: undefined });
-    if (job.prompt === null)
-      return finish(parts, work, { status: 'ok', error: null, output: script.stdout, message: deliverable(script.stdout) });
+      return { status: 'error', error: `script ${job.script}: ${script.problem}`, output: script.stdout, message: undefined };
+    if (!wakesAgent(script.stdout)) return { status: 'ok', error: null, output: script.stdout, message: undefined };
+    if (job.prompt === null) return { status: 'ok', error: null, output: script.stdout, message: deliverable(script.stdout) };
     prompt = `${job.prompt}\n\nOutput of ${job.script}:\n${script.stdout.trimEnd()}`;
   }
-  prompt ??= job.prompt ?? '';
-  store.setPrompt(run.execution_id, prompt);
-  const outcome = await turnStage(parts, work, prompt);
-  if (outcome !== undefined) finish(parts, work, resultOf(outcome));
+  const text = prompt ?? job.prompt ?? '';
+  await stored(parts, job, () => store.setPrompt(run.execution_id, text));
+  const outcome = await turnStage(parts, work, text);
+  return outcome && resultOf(outcome);
 }
 
 function scriptStage({ context, store }: RunnerParts, { run, job, interrupt }: Work): ReturnType<typeof runScript> {
@@ -179,20 +245,31 @@ function scriptStage({ context, store }: RunnerParts, { run, job, interrupt }: W
     timeoutMs: seconds ? seconds * 1_000 : limits.cron.scriptMs,
     signal: interrupt,
     env: { AGENT_HOME: context.home.root, AGENT_JOB_ID: job.id, AGENT_JOB_NAME: job.name, [EXECUTION_VARIABLE]: run.execution_id },
-    onStarted: (leader) => store.setScriptProcess(run.execution_id, leader),
+    onStarted(leader) {
+      try {
+        store.setScriptProcess(run.execution_id, leader);
+      } catch (thrown) {
+        // Its processes are found by their environment, too.
+        context.log.warn(`the process of a script could not be stored: ${messageOf(thrown)}`, { execution_id: run.execution_id });
+      }
+    },
   });
 }
 
-/** Undefined when this worker leaves first; the turn goes on and is joined later. A turn that stands still is given up. */
-async function turnStage({ context }: RunnerParts, { run, job }: Work, text: string): Promise<TurnOutcome | undefined> {
+/**
+ * Undefined when this worker leaves first; the turn continues and is joined later. A turn without progress is cancelled;
+ * the time that it waits for its agent does not count.
+ */
+async function turnStage({ context }: RunnerParts, { run, job, waits }: Work, text: string): Promise<TurnOutcome | undefined> {
   const { profile } = context;
   const budget = new AbortController();
-  const giveUp = (ms: number, why: string) =>
+  const cancel = (ms: number, why: string) =>
     budget.abort(
       new AgentError('TIMEOUT', `the turn ${why} ${formatDuration(ms)} and was stopped`, { fix: 'its session shows how far it came' }),
     );
-  const timer = setTimeout(() => giveUp(limits.cron.promptMs, 'took longer than'), limits.cron.promptMs);
-  const agent = context.peer(profile === 'default' ? 'agent' : `agent@${profile}`);
+  let timer: NodeJS.Timeout | undefined;
+  const slot = profileSlot('agent', profile);
+  const agent = context.peer(slot);
   const question = {
     session_key: null,
     text,
@@ -204,10 +281,23 @@ async function turnStage({ context }: RunnerParts, { run, job }: Work, text: str
   };
   const watch = watchTurn(agent, question.idempotency_key, {
     onMoved: () => context.progress(),
-    onIdle: () => giveUp(limits.cron.runIdleMs, 'stood still for'),
+    onIdle: () => cancel(limits.cron.runIdleMs, 'made no progress for'),
   });
   try {
-    return await askTurn(agent, question, { leaving: context.signal, cancel: budget.signal, patienceMs: limits.cron.runIdleMs });
+    return await askTurn(agent, question, {
+      leaving: context.signal,
+      cancel: budget.signal,
+      socket: context.home.run.socket(slot),
+      onWaiting(cause, sinceMs) {
+        clearTimeout(timer);
+        waits.begin(run, cause, sinceMs);
+      },
+      onTaken() {
+        clearTimeout(timer);
+        timer = setTimeout(() => cancel(limits.cron.promptMs, 'took longer than'), limits.cron.promptMs);
+        waits.end(run);
+      },
+    });
   } finally {
     clearTimeout(timer);
     clearInterval(watch);
@@ -251,14 +341,19 @@ export function wakesAgent(stdout: string): boolean {
 export const deliverable = (text: string): string | undefined =>
   text.trim() === '' || text.includes('[SILENT]') ? undefined : text.trim();
 
-function failed(parts: RunnerParts, run: RunRow, job: JobRow, thrown: unknown): void {
-  const fix = isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : '';
-  const result: Result = { status: 'error', error: `${messageOf(thrown)}${fix}`, output: '', message: undefined };
-  finish(parts, { run, job, interrupt: parts.context.signal }, isAgentError(thrown) ? { ...result, code: thrown.code } : result);
+function failureOf(thrown: unknown): Result {
+  const { code, fix } = isAgentError(thrown) ? thrown : {};
+  return {
+    status: 'error',
+    error: `${messageOf(thrown)}${fix ? ` — ${fix}` : ''}`,
+    output: '',
+    message: undefined,
+    ...(code ? { code } : {}),
+  };
 }
 
 /** The end of a run, its output file and its delivery; the last two are stored before anything is sent. */
-function finish({ context, store, handover }: RunnerParts, { run, job }: Work, result: Result): void {
+function finish({ context, store, handover }: RunnerParts, { run, job }: Pick<Work, 'run' | 'job'>, result: Result): void {
   const atMs = Date.now();
   context.progress();
   const before = store.job(job.id);

@@ -40,6 +40,7 @@ export interface RunRow {
   claimed_at: number;
   started_at: number | null;
   ended_at: number | null;
+  /** Of an open run: what it waits for. */
   error: string | null;
   output_path: string | null;
   delivery: 'none' | 'queued' | 'accepted' | 'failed';
@@ -281,6 +282,13 @@ export class CronStore implements Disposable {
     this.#db
       .prepare("UPDATE executions SET status = 'running', started_at = COALESCE(started_at, ?) WHERE execution_id = ?")
       .run(atMs, executionId);
+  }
+
+  /** What an open run waits for; null = it does not wait. */
+  setWaiting(executionId: string, reason: string | null): void {
+    this.#db
+      .prepare("UPDATE executions SET error = ? WHERE execution_id = ? AND status IN ('claimed', 'running')")
+      .run(reason, executionId);
   }
 
   setScriptProcess(executionId: string, process: { pid: number; start_time: number; boot_id: string }): void {

@@ -65,7 +65,8 @@ export const runView = (run: RunRow): Run => ({
   job_id: run.job_id,
   scheduled_instant: iso(run.scheduled_instant),
   trigger: run.trigger,
-  status: run.status,
+  // The error of an open run is what it waits for.
+  status: run.status === 'running' && run.error !== null ? 'waiting' : run.status,
   started_at: iso(run.started_at),
   ended_at: iso(run.ended_at),
   error: run.error,

@@ -2,6 +2,7 @@
  * Slash commands in a chat. A few are the gateway's own, so that they work while the agent worker is away;
  * the others go to the agent's registry, which answers with a text or with a prompt to ask instead.
  */
+import { mustWait } from '../../base/errors.ts';
 import { formatDuration } from '../../base/time.ts';
 import type { Client } from '../../ipc/client.ts';
 import { conversationCommand, resetConversation, stopConversation } from '../../ipc/contracts/agent.ts';
@@ -9,7 +10,8 @@ import { readPause } from '../../state/pause.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { InboxRow } from './inbox.ts';
 import type { Platforms } from './platforms.ts';
-import { sentenceOf, type Turns } from './turns.ts';
+import { sentenceOf } from './replies.ts';
+import type { Turns } from './turns.ts';
 
 const COMMANDS = {
   new: 'starts a new conversation here',
@@ -46,12 +48,13 @@ export interface CommandParts {
   turns: Turns;
 }
 
-/** The answer. Never throws: an error is a sentence as well. */
+/** The answer; a permanent error is a sentence as well. Errors: those that accepted work waits for. */
 export async function runCommand(parts: CommandParts, row: InboxRow): Promise<CommandAnswer> {
   try {
     const own = ownCommand(row.text);
     return own ? { text: await runOwn(parts, row, own), prompt: null } : await ask(parts, row);
   } catch (thrown) {
+    if (mustWait(thrown)) throw thrown;
     return { text: sentenceOf(thrown), prompt: null };
   }
 }
@@ -73,7 +76,11 @@ async function runOwn(parts: CommandParts, row: InboxRow, own: Own): Promise<str
       await agent.call(resetConversation, conversation, { repeatForMs: REPEAT_MS });
       return 'A new conversation starts here.';
     case 'stop': {
-      const { interrupted } = await agent.call(stopConversation, conversation, { repeatForMs: REPEAT_MS });
+      const { interrupted } = await agent.call(stopConversation, conversation, { repeatForMs: REPEAT_MS }).catch((thrown: unknown) => {
+        // An agent that is not there works on nothing; later, a stop would hit another message.
+        if (mustWait(thrown)) return { interrupted: false };
+        throw thrown;
+      });
       return interrupted ? 'Stopped.' : 'Nothing was being worked on.';
     }
     case 'status':
@@ -103,6 +110,7 @@ function statusText({ context, platforms, turns }: CommandParts, row: InboxRow):
   const lines = [
     `agent-service ${context.release.version}, up for ${formatDuration(process.uptime() * 1_000)}`,
     turns.active().includes(row.lane) ? 'An answer for this chat is being worked on.' : 'Nothing is being worked on for this chat.',
+    ...turns.waiting().map(({ held, slot, reason }) => `${held} message(s) wait for ${slot}: ${reason}`),
     ...(pause ? [`Automation is paused${pause.reason ? ` (${pause.reason})` : ''}; ${turns.held()} message(s) wait.`] : []),
     `Platforms: ${platforms
       .states()

@@ -48,6 +48,16 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   const wake = (): void => {
     clearTimeout(timer);
     if (life.signal.aborted) return;
+    try {
+      sendDue();
+    } catch (thrown) {
+      log.error(`messages could not be sent: ${messageOf(thrown)}; trying again`);
+      store.failed(thrown);
+      timer = setTimeout(wake, limits.state.storeRetryMs);
+    }
+  };
+
+  const sendDue = (): void => {
     for (const row of outbox.expire(Date.now())) {
       log.error(`the message ${row.id} to ${row.platform}:${row.chat} was not delivered within a day and is given up`);
       changed(row.id);

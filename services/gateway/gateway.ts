@@ -4,13 +4,15 @@
  * it is sent; platforms come and go in the background without touching either.
  */
 import { join } from 'node:path';
-import { AgentError } from '../../base/errors.ts';
+import { AgentError, messageOf } from '../../base/errors.ts';
 import { coalesced } from '../../base/coalesce.ts';
 import { limits } from '../../base/limits.ts';
+import { sleep } from '../../base/time.ts';
 import * as contract from '../../ipc/contracts/gateway.ts';
 import type { Client } from '../../ipc/client.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
-import { DEFAULT_PROFILE, listProfiles } from '../../state/home.ts';
+import type { ResultOf } from '../../ipc/method.ts';
+import { listProfiles, profileSlot } from '../../state/home.ts';
 import { acquireLock } from '../../state/lock.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import type { AdapterHost } from './adapter.ts';
@@ -18,15 +20,16 @@ import { catalog } from './catalog.ts';
 import { commandOf, runCommand, type CommandParts } from './commands.ts';
 import { createDelivery, type Delivery } from './delivery.ts';
 import { createDoor, type Door } from './door.ts';
-import type { InboxRow, Reply } from './inbox.ts';
+import { keysOf, type InboxRow, type Reply } from './inbox.ts';
 import { createPlatforms, type Platforms } from './platforms.ts';
 import { createQuestions, isVerdict, type Questions } from './questions.ts';
 import { createStateFile } from './stateFile.ts';
 import { GatewayStore } from './store.ts';
 import { createSubscriptions } from './subscriptions.ts';
+import { putReply } from './replies.ts';
 import { parseTarget } from './targets.ts';
 import { testPlatform } from './testPlatform.ts';
-import { createTurns, putReply, type Turns } from './turns.ts';
+import { createTurns, type Turns } from './turns.ts';
 
 export async function startGateway(context: WorkerContext): Promise<WorkerService> {
   // One gateway per profile, supervised or not: two would both answer.
@@ -42,6 +45,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   const facts = () => ({
     platforms: Object.fromEntries(platforms.states().map((state) => [state.platform, state])),
     held: turns.held(),
+    waiting: turns.waiting(),
     active_agents: turns.active().length,
     active_work: turns.active().slice(0, limits.gateway.activeWorkNamed),
     session_store: store.health,
@@ -55,16 +59,41 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
 
   const platforms: Platforms = createPlatforms({ context, host: (platform) => hostOf(platform), onState: tell });
   const delivery: Delivery = createDelivery({ store, platforms, log: context.log });
-  const turns: Turns = createTurns({ context, store, agentOf, onAnswer: delivery.wake, onChange: tell });
+  const turns: Turns = createTurns({
+    context,
+    store,
+    agentOf,
+    command: (row) => runCommand(commands, row),
+    onAnswer: delivery.wake,
+    onChange: tell,
+  });
+  const commands: CommandParts = { context, agent, platforms, turns };
   const resolve = (text: string): Reply | undefined => resolveTarget(platforms, text);
-  const questions = createQuestions({ store, agent, delivery, log: context.log, signal: context.signal });
-  const command = (row: InboxRow) => void answerCommand({ context, agent, platforms, turns }, { store, delivery, questions, row });
+  const questions = createQuestions({
+    store,
+    agent,
+    agentSocket: context.home.run.socket(profileSlot('agent', context.profile)),
+    delivery,
+    log: context.log,
+    signal: context.signal,
+  });
+  const command = async (row: InboxRow): Promise<void> => {
+    try {
+      await answerCommand(commands, { store, delivery, questions, row });
+    } catch (thrown) {
+      context.log.error(`the answer to command ${row.id} could not be stored: ${messageOf(thrown)}; trying again`);
+      store.failed(thrown);
+      tell();
+      await sleep(limits.state.storeRetryMs, context.signal).catch(() => {});
+      if (!context.signal.aborted) return command(row);
+    }
+  };
   const door: Door = createDoor({
     context,
     store,
     platforms,
     onMessage: turns.wake,
-    onCommand: command,
+    onCommand: (row) => void command(row),
     onReply: delivery.wake,
     isAnswer: questions.isAnswer,
   });
@@ -88,9 +117,11 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   stateFile.phase('starting');
 
   const prune = () => {
-    store.inbox.prune(Date.now());
-    store.outbox.prune(Date.now());
-    store.questions.prune(Date.now());
+    try {
+      for (const table of [store.inbox, store.outbox, store.questions]) table.prune(Date.now());
+    } catch (thrown) {
+      context.log.warn(`old messages could not be removed: ${messageOf(thrown)}`);
+    }
   };
   const pruning = setInterval(prune, limits.gateway.pruneMs).unref();
 
@@ -102,7 +133,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     started() {
       if (platforms.states().length === 0) context.log.info('no platform is configured: the gateway idles; see `platforms` in config.yaml');
       prune();
-      for (const row of store.inbox.openCommands()) command(row);
+      for (const row of store.inbox.openCommands()) void command(row);
       questions.start();
       turns.start();
       platforms.connect();
@@ -135,7 +166,7 @@ function createAgents(context: WorkerContext): (profile: string) => Client {
   return (profile) => {
     const known = clients.get(profile);
     if (known) return known;
-    const made = context.peer(profile === DEFAULT_PROFILE ? 'agent' : `agent@${profile}`);
+    const made = context.peer(profileSlot('agent', profile));
     clients.set(profile, made);
     return made;
   };
@@ -168,23 +199,35 @@ function handlers({ context, store, platforms, delivery, turns, questions, resol
     handle(contract.listTargets, () => ({ targets: targetsOf(store, platforms) })),
     handle(contract.conversationAsked, (asked) => ({ asked: questions.ask(asked) })),
     handle(contract.conversationSettled, ({ request_id, reason }) => ({ known: questions.settled(request_id, reason) })),
-    handle(contract.platforms, () => ({ platforms: platforms.states(), held: turns.held(), pending: platforms.pending() })),
+    handle(contract.platforms, () => ({
+      platforms: platforms.states(),
+      held: turns.held(),
+      waiting: turns.waiting(),
+      pending: platforms.pending(),
+    })),
     handle(contract.testPlatform, ({ platform }, { signal }) => testPlatform({ context, platforms, target: resolve }, platform, signal)),
     handle(contract.retryDeliveries, ({ ids }) => {
-      const settled = settleEach(ids, (id) => store.outbox.revive(id, Date.now()));
-      if (settled.done.length > 0) delivery.wake();
+      const settled = settleEach(ids, {
+        out: (id) => store.outbox.revive(id, Date.now()),
+        in: (id) => store.inbox.revive(id),
+      });
+      delivery.wake();
+      turns.wake();
       return settled;
     }),
-    handle(contract.discardDeliveries, ({ ids }) => settleEach(ids, (id) => store.outbox.discard(id))),
+    handle(contract.discardDeliveries, ({ ids }) =>
+      settleEach(ids, { out: (id) => store.outbox.discard(id), in: (id) => store.inbox.discard(id) }),
+    ),
   ];
 }
 
+/** Of messages to a chat, and of received ones (`m12`). */
 function settleEach(
-  ids: readonly number[],
-  settle: (id: number) => boolean,
-): { done: number[]; failed: { id: number; message: string }[] } {
-  const done = ids.filter((id) => settle(id));
-  const failed = ids.filter((id) => !done.includes(id)).map((id) => ({ id, message: 'no message of that number was given up' }));
+  ids: readonly contract.UndeliveredId[],
+  settle: { out(id: number): boolean; in(id: number): boolean },
+): ResultOf<typeof contract.retryDeliveries> {
+  const done = ids.filter((id) => (typeof id === 'number' ? settle.out(id) : settle.in(Number(id.slice(1)))));
+  const failed = ids.filter((id) => !done.includes(id)).map((id) => ({ id, message: 'no message with that id has failed' }));
   return { done, failed };
 }
 
@@ -239,8 +282,15 @@ async function answerCommand(
   { store, delivery, questions, row }: { store: GatewayStore; delivery: Delivery; questions: Questions; row: InboxRow },
 ): Promise<void> {
   const isAnswer = isVerdict(row.text) || commandOf(row.text) === undefined;
-  const { text, prompt } = isAnswer ? { text: await questions.answer(row), prompt: null } : await runCommand(parts, row);
+  const answered = isAnswer
+    ? { text: await questions.answer(row), prompt: null }
+    : await runCommand(parts, row).catch((thrown: unknown) => parts.context.log.info(`command ${row.id} waits: ${messageOf(thrown)}`));
   if (parts.context.signal.aborted) return;
+  if (!answered) {
+    store.inbox.defer(row.id);
+    return parts.turns.wake();
+  }
+  const { text, prompt } = answered;
   if (text === undefined) {
     store.inbox.becomeMessage(row.id);
     return parts.turns.wake();
@@ -248,7 +298,7 @@ async function answerCommand(
   store.transact(() => {
     if (prompt === null) store.inbox.close(row.id, 'answered', Date.now());
     else store.inbox.turnIntoMessage(row.id, prompt);
-    putReply(store, row, { key: prompt === null ? `inbox:${row.id}` : `command:${row.id}`, text });
+    putReply(store, row, { key: prompt === null ? keysOf(row).reply : `command:${row.id}`, text });
   });
   if (prompt !== null) parts.turns.wake();
   delivery.wake();

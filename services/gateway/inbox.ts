@@ -4,9 +4,10 @@ import type { Db } from '../../state/db/open.ts';
 
 /**
  * `received`: stored, no turn yet. `submitted`: the agent has been asked under the key `gateway:<id>`.
- * `answered`, `failed` (the answer says why), `refused` (over the cap): closed.
+ * `answered`, `failed` permanently (the answer says why), `refused` (over the cap), `discarded` (failed, and taken off
+ * the list): closed.
  */
-export type InboxState = 'received' | 'submitted' | 'answered' | 'refused' | 'failed';
+export type InboxState = 'received' | 'submitted' | 'answered' | 'refused' | 'failed' | 'discarded';
 
 export interface Reply {
   platform: string;
@@ -23,8 +24,8 @@ export interface NewMessage {
   text: string;
   /** The platform's own id, where it gives one. */
   message_id: string | null;
-  /** `command` is handled by the gateway itself. */
-  kind: 'message' | 'command';
+  /** `command` is answered at once, beside its lane; one that the agent could not take is `deferred` and waits in its lane. */
+  kind: 'message' | 'command' | 'deferred';
   /** One message of a lane is worked on at a time. */
   lane: string;
   /** Conversation of the agent worker; null = a fresh one for this message. */
@@ -46,6 +47,23 @@ export interface InboxRow extends Omit<NewMessage, 'reply'> {
   received_at: number;
   closed_at: number | null;
   error: string | null;
+  /** Times it was tried again after it had failed permanently: each has a key of its own. */
+  retries: number;
+}
+
+/** Keys of one message: of its turn at the agent, and of its answer in the outbox. */
+export const keysOf = ({ id, retries }: Pick<InboxRow, 'id' | 'retries'>): { turn: string; reply: string } => {
+  const again = retries === 0 ? '' : `:${retries}`;
+  return { turn: `gateway:${id}${again}`, reply: `inbox:${id}${again}` };
+};
+
+/** Waiting messages of one profile. */
+export interface ProfileLanes {
+  profile: string;
+  /** That of the gateway itself: its messages carry none. */
+  own: string;
+  /** Whole lanes of it that wait; null = all lanes wait. */
+  lanes: string[] | null;
 }
 
 export class Inbox {
@@ -77,14 +95,35 @@ export class Inbox {
   }
 
   /** The oldest message whose lane is free and whose profile is not held. */
-  nextReceived(busyLanes: string[], heldProfiles: string[] = []): InboxRow | undefined {
+  nextReceived(busyLanes: string[], heldProfiles: string[], own: string): InboxRow | undefined {
     return this.#db
       .prepare(
-        `SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'
+        `SELECT * FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind <> 'command'
          AND lane NOT IN (SELECT value FROM json_each(?))
-         AND (profile IS NULL OR profile NOT IN (SELECT value FROM json_each(?))) ORDER BY id LIMIT 1`,
+         AND COALESCE(profile, ?) NOT IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT 1`,
       )
-      .get(JSON.stringify(busyLanes), JSON.stringify(heldProfiles)) as InboxRow | undefined;
+      .get(JSON.stringify(busyLanes), own, JSON.stringify(heldProfiles)) as InboxRow | undefined;
+  }
+
+  /** Messages of a profile that wait for its agent. */
+  countWaiting({ profile, own, lanes }: ProfileLanes): number {
+    return this.#count(
+      `SELECT COUNT(*) AS n FROM inbox WHERE closed_at IS NULL AND kind <> 'command' AND COALESCE(profile, @own) = @profile
+       AND (@lanes IS NULL OR lane IN (SELECT value FROM json_each(@lanes)))`,
+      { profile, own, lanes: lanes && JSON.stringify(lanes) },
+    );
+  }
+
+  /** The oldest open message of each lane of a profile whose sender wants an answer. */
+  heads({ profile, own, lanes }: ProfileLanes): InboxRow[] {
+    return this.#db
+      .prepare(
+        `SELECT * FROM inbox WHERE id IN (
+           SELECT MIN(id) FROM inbox WHERE closed_at IS NULL AND kind <> 'command' AND COALESCE(profile, @own) = @profile
+           AND (@lanes IS NULL OR lane IN (SELECT value FROM json_each(@lanes))) GROUP BY lane)
+         AND reply_chat IS NOT NULL`,
+      )
+      .all({ profile, own, lanes: lanes && JSON.stringify(lanes) }) as InboxRow[];
   }
 
   /** What an earlier incarnation had asked the agent for and not answered yet. */
@@ -94,7 +133,24 @@ export class Inbox {
 
   /** A command that asks something of the agent: from now on it waits for its turn like any message. */
   turnIntoMessage(id: number, text: string): void {
-    this.#db.prepare("UPDATE inbox SET kind = 'message', text = ? WHERE id = ? AND closed_at IS NULL").run(text, id);
+    this.#db.prepare("UPDATE inbox SET kind = 'message', state = 'received', text = ? WHERE id = ? AND closed_at IS NULL").run(text, id);
+  }
+
+  /** A command that the agent cannot take now waits in its lane like a message. */
+  defer(id: number): void {
+    this.#db.prepare("UPDATE inbox SET kind = 'deferred' WHERE id = ? AND closed_at IS NULL").run(id);
+  }
+
+  /** A message that failed permanently is due again. False = there is no such one. */
+  revive(id: number): boolean {
+    const sql =
+      "UPDATE inbox SET state = 'received', closed_at = NULL, error = NULL, retries = retries + 1 WHERE id = ? AND state = 'failed'";
+    return this.#db.prepare(sql).run(id).changes === 1;
+  }
+
+  /** A message that failed permanently is taken off the list. False = there is no such one. */
+  discard(id: number): boolean {
+    return this.#db.prepare("UPDATE inbox SET state = 'discarded' WHERE id = ? AND state = 'failed'").run(id).changes === 1;
   }
 
   /** The message of a conversation that the agent works on now. */
@@ -148,12 +204,12 @@ export class Inbox {
   }
 
   countReceived(): number {
-    return this.#count("SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'");
+    return this.#count("SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind <> 'command'");
   }
 
   /** Id of the newest message that waits; 0 = none. */
   newestReceived(): number {
-    return this.#count("SELECT COALESCE(MAX(id), 0) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind = 'message'");
+    return this.#count("SELECT COALESCE(MAX(id), 0) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND kind <> 'command'");
   }
 
   recentChats(platform: string, max: number): string[] {

@@ -6,13 +6,14 @@
 import type { Client } from '../../ipc/client.ts';
 import type { conversationAsked } from '../../ipc/contracts/gateway.ts';
 import { ApprovalParams, ClarifyParams, requestAnswer, requestShown } from '../../ipc/contracts/rpcRequests.ts';
+import { keepAsking } from '../../ipc/keepAsking.ts';
 import type { ParamsOf } from '../../ipc/method.ts';
 import { limits } from '../../base/limits.ts';
 import type { Logger } from '../../base/log.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Delivery } from './delivery.ts';
 import type { InboxRow } from './inbox.ts';
-import { sentenceOf } from './turns.ts';
+import { sentenceOf } from './replies.ts';
 import type { QuestionRow } from './questionStore.ts';
 import type { GatewayStore } from './store.ts';
 
@@ -32,6 +33,8 @@ export interface Questions {
 export interface QuestionsParts {
   store: GatewayStore;
   agent: Client;
+  /** Socket file of the agent worker. */
+  agentSocket: string;
   delivery: Pick<Delivery, 'settled' | 'wake'>;
   log: Logger;
   /** Aborts when this worker leaves. */
@@ -48,7 +51,7 @@ const COMMAND_MAX_CHARS = 1_000;
 export const isVerdict = (text: string): boolean => WORDS.test(text.trim());
 
 export function createQuestions(parts: QuestionsParts): Questions {
-  const { store, delivery } = parts;
+  const { store, delivery, agent } = parts;
   const { questions, inbox, outbox } = store;
 
   const say = (question: QuestionRow, key: string, text: string): number => {
@@ -96,7 +99,10 @@ export function createQuestions(parts: QuestionsParts): Questions {
       }
       try {
         const { session_id, request_id } = question;
-        const { status } = await parts.agent.call(requestAnswer, { session_id, request_id, result }, { repeatForMs: REPEAT_MS });
+        const call = () => agent.call(requestAnswer, { session_id, request_id, result });
+        const answered = await keepAsking(agent, call, { leaving: parts.signal, socket: parts.agentSocket });
+        if (answered === undefined) return '';
+        const { status } = answered;
         questions.remove(request_id);
         if (status === 'ok') return thanks;
         return isVerdict(row.text) ? 'That question is over; nothing was changed.' : undefined;

@@ -34,6 +34,7 @@ const schema: Schema = {
         received_at: 'INTEGER NOT NULL',
         closed_at: 'INTEGER',
         error: 'TEXT',
+        retries: 'INTEGER NOT NULL DEFAULT 0',
       },
       constraints: ['UNIQUE (platform, chat, message_id)'],
       indices: {

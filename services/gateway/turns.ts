@@ -6,13 +6,17 @@
 import { isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
-import { askTurn } from '../../ipc/askTurn.ts';
 import type { Client } from '../../ipc/client.ts';
-import type { TurnOutcome } from '../../ipc/contracts/agent.ts';
+import type { WaitingWork } from '../../ipc/contracts/peer.ts';
+import { askTurn, keepAsking, type Asking } from '../../ipc/keepAsking.ts';
+import { profileSlot } from '../../state/home.ts';
 import { isPaused, readPause } from '../../state/pause.ts';
 import { whenResumed } from '../../state/pauseWatch.ts';
 import type { WorkerContext } from '../worker.ts';
-import type { InboxRow } from './inbox.ts';
+import { createAgentHold, type AgentHold } from './agentHold.ts';
+import type { CommandAnswer } from './commands.ts';
+import { keysOf, type InboxRow } from './inbox.ts';
+import { putReply, sentenceOf, textOf } from './replies.ts';
 import type { GatewayStore } from './store.ts';
 
 export interface Turns {
@@ -22,6 +26,8 @@ export interface Turns {
   wake(): void;
   /** Messages that a pause holds back. */
   held(): number;
+  /** Work that waits for an agent that cannot take it now. */
+  waiting(): WaitingWork[];
   /** Lanes with a turn under way. */
   active(): string[];
   /** Starts no more turns and waits for the running ones until `signal` aborts. What is left stays in the inbox. */
@@ -32,6 +38,8 @@ export interface TurnsParts {
   context: WorkerContext;
   store: GatewayStore;
   agentOf(profile: string): Client;
+  /** Answers a command that waited for the agent. Errors: those of the agent. */
+  command(row: InboxRow): Promise<CommandAnswer>;
   /** Something was put into the outbox. */
   onAnswer(): void;
   /** Active lanes or held messages have changed. */
@@ -50,7 +58,7 @@ export function createTurns(parts: TurnsParts): Turns {
   let heldUpTo = 0;
   let nextReleaseAt = 0;
 
-  const hold = (): void => {
+  const pause = (): void => {
     heldUpTo = store.inbox.newestReceived();
     onChange();
     if (waiting) return;
@@ -79,18 +87,32 @@ export function createTurns(parts: TurnsParts): Turns {
     return held;
   };
 
+  const agents = createAgentHold(store, { own: profile, onReply: parts.onAnswer });
+  const hold: LaneHold = {
+    waits(row, cause, sinceMs) {
+      agents.waits(row, cause, sinceMs);
+      onChange();
+    },
+    release(lane) {
+      if (!agents.release(lane)) return;
+      onChange();
+      wake();
+    },
+  };
+
   const run = (row: InboxRow): void => {
-    const done = answer(parts, row)
+    const done = answer(parts, hold, row)
       .then(() => true)
       .catch(async (thrown: unknown) => {
         log.error(`the answer to message ${row.id} could not be stored: ${messageOf(thrown)}; trying again`);
         store.failed(thrown);
         onChange();
-        await sleep(limits.gateway.turnRetryMaxMs, context.signal).catch(() => {});
+        await sleep(limits.state.storeRetryMs, context.signal).catch(() => {});
         return false;
       })
       .then((closed) => {
         running.delete(row.lane);
+        hold.release(row.lane);
         // Asking again is safe: the agent replays what it has answered.
         if (!closed && !draining) return run(row);
         onChange();
@@ -102,11 +124,24 @@ export function createTurns(parts: TurnsParts): Turns {
 
   const wake = (): void => {
     clearTimeout(timer);
-    if (!started) return;
-    while (!draining && running.size < limits.gateway.turnsMax) {
-      const row = store.inbox.nextReceived([...running.keys()], heldProfiles());
+    if (!started || draining) return;
+    try {
+      startNext();
+    } catch (thrown) {
+      // A full disk or a locked store: what waits stays where it is.
+      log.error(`waiting messages could not be started: ${messageOf(thrown)}; trying again`);
+      store.failed(thrown);
+      onChange();
+      timer = setTimeout(wake, limits.state.storeRetryMs);
+    }
+  };
+
+  const startNext = (): void => {
+    // A lane that waits for its agent keeps no place from the others.
+    while (running.size - agents.size < limits.gateway.turnsMax) {
+      const row = store.inbox.nextReceived([...running.keys()], [...heldProfiles(), ...agents.profiles()], profile);
       if (!row) return;
-      if (isPaused(home, 'gateway', profile)) return hold();
+      if (isPaused(home, 'gateway', profile)) return pause();
       if (row.id <= heldUpTo) {
         const waitMs = nextReleaseAt - performance.now();
         if (waitMs > 0) return void (timer = setTimeout(wake, waitMs));
@@ -126,7 +161,8 @@ export function createTurns(parts: TurnsParts): Turns {
     },
     wake,
     held: () => (waiting ? store.inbox.countReceived() : bound.size > 0 ? store.inbox.countReceivedOf([...bound.keys()]) : 0),
-    active: () => [...running.keys()],
+    waiting: agents.facts,
+    active: () => [...running.keys()].filter((lane) => !agents.has(lane)),
     async drain(signal) {
       draining = true;
       clearTimeout(timer);
@@ -136,82 +172,83 @@ export function createTurns(parts: TurnsParts): Turns {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });
       });
-      await Promise.race([Promise.all(running.values()), over]);
+      // A lane that waits for its agent has nothing to finish.
+      const busy = [...running].filter(([lane]) => !agents.has(lane)).map(([, done]) => done);
+      await Promise.race([Promise.all(busy), over]);
     },
   };
 }
 
+type LaneHold = { waits: AgentHold['waits']; release(lane: string): void };
+
+interface Closing {
+  state: 'answered' | 'failed';
+  text: string;
+  error: string | null;
+}
+
 /** Asks the agent and stores the answer; leaves the row alone when this worker goes first. */
-async function answer(parts: TurnsParts, row: InboxRow): Promise<void> {
+async function answer(parts: TurnsParts, hold: LaneHold, row: InboxRow): Promise<void> {
   const { context, store } = parts;
   const startedAt = performance.now();
-  let reply: { text: string; state: 'answered' | 'failed'; error: string | null };
+  let closing: Closing | undefined;
   try {
-    const outcome = await ask(parts, row);
-    if (outcome === undefined) return;
-    reply = { text: textOf(outcome), state: outcome.status === 'error' ? 'failed' : 'answered', error: outcome.error?.code ?? null };
+    closing = row.kind === 'deferred' ? await commandOutcome(parts, hold, row) : await turnOutcome(parts, hold, row);
   } catch (thrown) {
     if (context.signal.aborted) return;
     context.log.warn(`message ${row.id} got no turn: ${messageOf(thrown)}`, { lane: row.lane });
-    reply = { text: sentenceOf(thrown), state: 'failed', error: isAgentError(thrown) ? thrown.code : 'INTERNAL' };
+    closing = { text: sentenceOf(thrown), state: 'failed', error: isAgentError(thrown) ? thrown.code : 'INTERNAL' };
   }
+  if (closing === undefined) return;
+  const { text, state, error } = closing;
   store.transact(() => {
-    store.inbox.close(row.id, reply.state, Date.now(), reply.error);
-    putReply(store, row, { key: `inbox:${row.id}`, text: reply.text });
+    store.inbox.close(row.id, state, Date.now(), error);
+    putReply(store, row, { key: keysOf(row).reply, text });
   });
-  context.log.info(`message ${row.id} ${reply.state}`, { lane: row.lane, took_ms: Math.round(performance.now() - startedAt) });
+  context.log.info(`message ${row.id} ${state}`, { lane: row.lane, took_ms: Math.round(performance.now() - startedAt) });
   parts.onAnswer();
 }
 
-function ask(parts: TurnsParts, row: InboxRow): Promise<TurnOutcome | undefined> {
-  const { context, store, agentOf, onAnswer } = parts;
-  const profile = row.profile ?? context.profile;
+async function turnOutcome(parts: TurnsParts, hold: LaneHold, row: InboxRow): Promise<Closing | undefined> {
+  const profile = row.profile ?? parts.context.profile;
   const question = {
     session_key: row.session_key,
     text: row.text,
-    idempotency_key: `gateway:${row.id}`,
+    idempotency_key: keysOf(row).turn,
     surface: 'gateway' as const,
     platform: row.platform,
     user: row.user,
     title: `${row.platform} ${row.chat}`,
     profile,
   };
-  return askTurn(agentOf(profile), question, {
-    leaving: context.signal,
-    patienceMs: limits.gateway.deliveryFreshMs,
-    onWaiting() {
-      putReply(store, row, {
-        key: `wait:${row.id}`,
-        text: 'The agent cannot be reached at the moment; your message is kept and will be answered.',
-      });
-      onAnswer();
-    },
-  });
-}
-
-/** Puts a text for the sender of a message into the outbox, once per key; nothing when no answer is wanted. */
-export function putReply(store: GatewayStore, row: InboxRow, { key, text }: { key: string; text: string }): void {
-  if (row.reply_platform === null || row.reply_chat === null || text === '') return;
-  store.outbox.enqueue(
-    { idempotency_key: key, platform: row.reply_platform, chat: row.reply_chat, thread: row.reply_thread, text, origin: 'gateway' },
-    Date.now(),
+  const outcome = await askTurn(parts.agentOf(profile), question, askingFor(parts, hold, row));
+  return (
+    outcome && {
+      text: textOf(outcome),
+      // Whoever stopped it by hand wants no answer; any other end without one is a failure.
+      state: outcome.status === 'complete' || outcome.error === null ? 'answered' : 'failed',
+      error: outcome.error?.code ?? null,
+    }
   );
 }
 
-function textOf({ status, text, error }: TurnOutcome): string {
-  const said = text.trim();
-  if (status === 'complete') return said || '(the agent has nothing to say)';
-  if (status === 'interrupted') return said ? `${said}\n(stopped)` : '(stopped)';
-  const sentence = sentenceOf(error ?? new Error('unknown'));
-  return said ? `${said}\n${sentence}` : sentence;
+/** A command that the agent could not take when it came. One that asks for a turn becomes that message. */
+async function commandOutcome(parts: TurnsParts, hold: LaneHold, row: InboxRow): Promise<Closing | undefined> {
+  const { store, agentOf, context } = parts;
+  const answered = await keepAsking(agentOf(context.profile), () => parts.command(row), askingFor(parts, hold, row));
+  if (answered === undefined) return undefined;
+  if (answered.prompt === null) return { text: answered.text, state: 'answered', error: null };
+  store.transact(() => {
+    store.inbox.turnIntoMessage(row.id, answered.prompt!);
+    putReply(store, row, { key: `command:${row.id}`, text: answered.text });
+  });
+  parts.onAnswer();
+  return undefined;
 }
 
-/** One sentence for a person in a chat: what went wrong and what helps; never a stack. */
-export function sentenceOf(problem: unknown): string {
-  const { code, message, fix } = problem as { code?: string; message: string; fix?: string | null };
-  if (code === undefined || code === 'INTERNAL') return 'Sorry, something went wrong inside the service; its log has the details.';
-  const line = message.split('\n')[0]!.slice(0, SENTENCE_MAX_CHARS);
-  return `Sorry, that did not work: ${line}${fix ? ` (${fix.split('\n')[0]!.slice(0, SENTENCE_MAX_CHARS)})` : ''}`;
-}
-
-const SENTENCE_MAX_CHARS = 300;
+const askingFor = ({ context }: TurnsParts, hold: LaneHold, row: InboxRow): Asking => ({
+  leaving: context.signal,
+  socket: context.home.run.socket(profileSlot('agent', row.profile ?? context.profile)),
+  onWaiting: (cause, sinceMs) => hold.waits(row, cause, sinceMs),
+  onTaken: () => hold.release(row.lane),
+});

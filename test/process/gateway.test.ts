@@ -65,7 +65,7 @@ t.test('without a platform the gateway is ready, idle, and says so', beside(), a
   using home = testHome();
   await using worker = await startWorker(home, 'gateway');
   using link = await worker.dial();
-  t.strictSame(await link.call(gateway.platforms, {}), { platforms: [], held: 0, pending: [] });
+  t.strictSame(await link.call(gateway.platforms, {}), { platforms: [], held: 0, waiting: [], pending: [] });
   t.match((await link.call(report, {})).facts, { platforms: {}, held: 0, active_agents: 0 });
   await t.rejects(link.call(gateway.enqueueDelivery, { target: 'irc:#room', text: 'x', idempotency_key: 'k', origin: 'cli' }), {
     code: 'UNKNOWN_TARGET',

@@ -193,7 +193,7 @@ t.test('the next message to work on is the oldest of a lane that is free', async
     store.inbox.store(message({ lane, kind, message_id: null }), { nowMs: 0, dedupeMs: 0 }).id;
   const [a1, , b1] = [add('a'), add('a'), add('b')];
   add('c', 'command');
-  t.equal(store.inbox.nextReceived([])!.id, a1);
-  t.equal(store.inbox.nextReceived(['a'])!.id, b1);
-  t.equal(store.inbox.nextReceived(['a', 'b']), undefined, 'a command is not work for the agent');
+  t.equal(store.inbox.nextReceived([], [], 'default')!.id, a1);
+  t.equal(store.inbox.nextReceived(['a'], [], 'default')!.id, b1);
+  t.equal(store.inbox.nextReceived(['a', 'b'], [], 'default'), undefined, 'a command is not work for the agent');
 });

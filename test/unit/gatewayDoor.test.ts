@@ -13,7 +13,7 @@ import { createDoor } from '../../services/gateway/door.ts';
 import type { Platforms } from '../../services/gateway/platforms.ts';
 import { GatewayStore } from '../../services/gateway/store.ts';
 import { parseTarget } from '../../services/gateway/targets.ts';
-import { sentenceOf } from '../../services/gateway/turns.ts';
+import { sentenceOf } from '../../services/gateway/replies.ts';
 import type { WorkerContext } from '../../services/worker.ts';
 import { testHome } from '../harness/home.ts';
 

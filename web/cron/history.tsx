@@ -69,6 +69,7 @@ const tones: Record<Run['status'], Tone> = {
   running: 'neutral',
   ok: 'good',
   error: 'bad',
+  waiting: 'warn',
   skipped: 'warn',
   unknown: 'warn',
 };

@@ -1,4 +1,4 @@
-/** Messages that were given up: why, and what is to become of each. */
+/** Messages that failed permanently: why, and the actions on each. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AnswerOf } from '../../ipc/httpRoute.ts';
@@ -20,9 +20,9 @@ type Row = AnswerOf<typeof listUndelivered>['undelivered'][number];
 type Verb = 'retry' | 'discard';
 
 const words: Record<Row['state'], { tone: Tone; word: string }> = {
-  failed: { tone: 'bad', word: 'Refused' },
-  expired: { tone: 'warn', word: 'Too late' },
-  uncertain: { tone: 'warn', word: 'Perhaps sent' },
+  failed: { tone: 'bad', word: 'Failed' },
+  expired: { tone: 'warn', word: 'Expired' },
+  uncertain: { tone: 'warn', word: 'Uncertain' },
 };
 
 export function UndeliveredList({ running }: { running: boolean }) {
@@ -34,21 +34,21 @@ export function UndeliveredList({ running }: { running: boolean }) {
     refetchInterval: LOOK_MS,
   });
   const settle = useMutation({
-    mutationFn: ({ verb, ids }: { verb: Verb; ids: number[] }) =>
+    mutationFn: ({ verb, ids }: { verb: Verb; ids: Row['id'][] }) =>
       request(`POST /api/messaging/undelivered/${verb}`, { query: { profile }, body: { ids } }),
     onSuccess: ({ done }, { verb }) =>
-      toast(`${done.length} ${done.length === 1 ? 'message' : 'messages'} ${verb === 'retry' ? 'on the way again' : 'discarded'}.`),
+      toast(`${done.length} ${done.length === 1 ? 'message' : 'messages'} ${verb === 'retry' ? 'queued again' : 'discarded'}.`),
     onSettled: () => queries.invalidateQueries({ queryKey: ['undelivered'] }),
   });
-  const [discarding, setDiscarding] = useState<number[] | null>(null);
+  const [discarding, setDiscarding] = useState<Row['id'][] | null>(null);
   const rows = data?.undelivered.toReversed() ?? [];
   if (error && !data) return <Problem thrown={error} />;
   if (rows.length === 0) return null;
   const busy = !running || settle.isPending;
-  const buttons = (ids: number[], all = '') => (
+  const buttons = (ids: Row['id'][], all = '') => (
     <span className="flex flex-wrap gap-2">
       <Button disabled={busy} onClick={() => settle.mutate({ verb: 'retry', ids })}>
-        Send again{all}
+        Retry{all}
       </Button>
       <Button
         weight="quiet"
@@ -65,7 +65,7 @@ export function UndeliveredList({ running }: { running: boolean }) {
   return (
     <Section
       title="Undelivered messages"
-      lead="Given up within the last week. Nothing sends them again by itself: look in the chat first."
+      lead="Messages that failed within the last week. None is retried automatically: check the chat first."
       actions={
         rows.length > 1
           ? buttons(
@@ -75,7 +75,7 @@ export function UndeliveredList({ running }: { running: boolean }) {
           : undefined
       }
     >
-      {!running && <Notice tone="neutral">Start the gateway to send or discard them.</Notice>}
+      {!running && <Notice tone="neutral">Start the gateway to retry or discard them.</Notice>}
       {settle.error && <Problem thrown={settle.error} />}
       <DataTable
         label="Undelivered messages"
@@ -96,17 +96,17 @@ export function UndeliveredList({ running }: { running: boolean }) {
         error={settle.variables?.verb === 'discard' ? settle.error : null}
         onConfirm={() => discarding && settle.mutate({ verb: 'discard', ids: discarding }, { onSuccess: () => setDiscarding(null) })}
       >
-        Nobody will get it from here: it leaves the list for good.
+        It is removed from the list and never tried again.
       </ConfirmDialog>
     </Section>
   );
 }
 
-const message = ({ text, target, closed_at }: Row) => (
+const message = ({ text, direction, target, closed_at }: Row) => (
   <div className="grid gap-0.5">
     <span className="line-clamp-3 break-words whitespace-pre-line">{text}</span>
     <span className="text-xs break-all text-soft">
-      to {target}, {age(closed_at) === 'now' ? 'just now' : `${age(closed_at)} ago`}
+      {direction === 'in' ? 'from' : 'to'} {target}, {age(closed_at) === 'now' ? 'just now' : `${age(closed_at)} ago`}
     </span>
   </div>
 );

@@ -3,7 +3,8 @@ import { platformStates } from '../../../base/closedWords.ts';
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
-import { PlatformTest } from '../gateway.ts';
+import { PlatformTest, Settled, UndeliveredId } from '../gateway.ts';
+import { WaitingWork } from '../peer.ts';
 import { Receipt } from '../supervisor.ts';
 
 const Id = z.object({ id: z.string().max(64) });
@@ -62,6 +63,8 @@ export const listPlatforms = httpRoute('GET /api/messaging/platforms', {
     gateway_running: z.boolean(),
     /** New messages held by the pause. */
     held: z.number(),
+    /** Messages that are kept because an agent cannot take them now. */
+    waiting: z.array(WaitingWork),
     platforms: z.array(PlatformRow),
   }),
 });
@@ -121,7 +124,9 @@ export const restartGatewayRoute = httpRoute('POST /api/gateway/restart', {
 });
 
 const UndeliveredRow = z.object({
-  id: z.number(),
+  /** `12`: a message to a chat; `m12`: one that was received and could not be answered. */
+  id: UndeliveredId,
+  direction: z.enum(['out', 'in']),
   state: z.enum(['failed', 'expired', 'uncertain']),
   target: z.string(),
   text: z.string(),
@@ -134,24 +139,24 @@ const UndeliveredRow = z.object({
 
 export const listUndelivered = httpRoute('GET /api/messaging/undelivered', {
   tag: 'Platforms',
-  summary: 'Messages of the last week that were given up, the newest last. Also while the gateway is down.',
+  summary:
+    'Messages of the last week that failed permanently, the newest last: to a chat, or received and not answered. Also while the gateway is down.',
   profile: true,
   result: z.object({ undelivered: z.array(UndeliveredRow) }),
 });
 
-const Ids = z.strictObject({ ids: z.array(z.number().int()).min(1).max(limits.gateway.undeliveredMax), profile: Profile });
-const Settled = z.object({ done: z.array(z.number()), failed: z.array(z.object({ id: z.number(), message: z.string() })) });
+const Ids = z.strictObject({ ids: z.array(UndeliveredId).min(1).max(limits.gateway.undeliveredMax), profile: Profile });
 
 export const retryUndelivered = httpRoute('POST /api/messaging/undelivered/retry', {
   tag: 'Platforms',
-  summary: 'Sends messages that were given up once more; the gateway has to run.',
+  summary: 'Tries messages that failed permanently once more; the gateway has to run.',
   profile: true,
   body: Ids,
   result: Settled,
 });
 export const discardUndelivered = httpRoute('POST /api/messaging/undelivered/discard', {
   tag: 'Platforms',
-  summary: 'Takes messages that were given up off the list; the gateway has to run.',
+  summary: 'Takes messages off the list; the gateway has to run.',
   profile: true,
   body: Ids,
   result: Settled,

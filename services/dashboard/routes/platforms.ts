@@ -5,6 +5,7 @@
 import { AgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { discardDeliveries, platforms, retryDeliveries, testPlatform } from '../../../ipc/contracts/gateway.ts';
+import type { AnswerOf } from '../../../ipc/httpRoute.ts';
 import * as contract from '../../../ipc/contracts/http/platforms.ts';
 import type { PlatformRow } from '../../../ipc/contracts/http/platforms.ts';
 import { platformIds } from '../../../base/closedWords.ts';
@@ -21,7 +22,7 @@ export function platformRoutes(dashboard: Dashboard): HttpHandler[] {
   const { context } = dashboard;
   return [
     on(contract.listPlatforms, async ({ profile, signal }) => {
-      const { seen, held } = await look(dashboard, profile, signal);
+      const { seen, held, waiting } = await look(dashboard, profile, signal);
       return {
         env_path: profile.env,
         config_path: profile.config,
@@ -29,6 +30,7 @@ export function platformRoutes(dashboard: Dashboard): HttpHandler[] {
         gateway_slot: slotOf(profile),
         gateway_running: seen.running,
         held,
+        waiting,
         platforms: platformIds.map((id) => rowOf(dashboard, { profile, id, guide: guideOf(id)!, seen })),
       };
     }),
@@ -74,16 +76,20 @@ function gatewayOf({ context }: Dashboard, profile: ProfilePaths) {
   throw new AgentError('PLATFORM_DOWN', 'the gateway does not run', { fix: 'start it, here or with `agent gateway start`' });
 }
 
-async function look({ context }: Dashboard, profile: ProfilePaths, signal: AbortSignal): Promise<{ seen: GatewaySeen; held: number }> {
+async function look(
+  { context }: Dashboard,
+  profile: ProfilePaths,
+  signal: AbortSignal,
+): Promise<{ seen: GatewaySeen } & Pick<AnswerOf<typeof contract.listPlatforms>, 'held' | 'waiting'>> {
   const record = gatewayOnRecord(profile);
-  if (!record.running) return { seen: record, held: 0 };
+  if (!record.running) return { seen: record, held: 0, waiting: [] };
   try {
     const answer = await context.peer(slotOf(profile)).call(platforms, {}, { signal, timeoutMs: limits.dashboard.statusMs });
     const observed = Object.fromEntries(answer.platforms.map(({ platform, ...one }) => [platform, one]));
-    return { seen: { ...record, platforms: observed, pending: answer.pending }, held: answer.held };
+    return { seen: { ...record, platforms: observed, pending: answer.pending }, held: answer.held, waiting: answer.waiting };
   } catch (thrown) {
     context.log.warn(`${slotOf(profile)} does not say how its platforms are: ${messageOf(thrown)}`);
-    return { seen: record, held: 0 };
+    return { seen: record, held: 0, waiting: [] };
   }
 }
 

@@ -1,0 +1,32 @@
+/** What goes back to the sender of a message: the text of a turn, an error in one sentence, and its way into the outbox. */
+import type { TurnOutcome } from '../../ipc/contracts/agent.ts';
+import type { InboxRow } from './inbox.ts';
+import type { GatewayStore } from './store.ts';
+
+/** Puts a text for the sender of a message into the outbox, once per key; nothing when no answer is wanted. */
+export function putReply(store: GatewayStore, row: InboxRow, { key, text }: { key: string; text: string }): void {
+  if (row.reply_platform === null || row.reply_chat === null || text === '') return;
+  store.outbox.enqueue(
+    { idempotency_key: key, platform: row.reply_platform, chat: row.reply_chat, thread: row.reply_thread, text, origin: 'gateway' },
+    Date.now(),
+  );
+}
+
+/** What the sender of a message reads at the end of its turn. */
+export function textOf({ status, text, error }: TurnOutcome): string {
+  const received = text.trim();
+  if (status === 'complete') return received || '(the agent has nothing to say)';
+  if (status === 'interrupted' && error === null) return received ? `${received}\n(stopped)` : '(stopped)';
+  const problem = sentenceOf(error ?? new Error('unknown'));
+  return received ? `${received}\n${problem}` : problem;
+}
+
+/** One sentence for a person in a chat: what went wrong and what helps; never a stack. */
+export function sentenceOf(problem: unknown): string {
+  const { code, message, fix } = problem as { code?: string; message: string; fix?: string | null };
+  if (code === undefined || code === 'INTERNAL') return 'Sorry, something went wrong inside the service; its log has the details.';
+  const line = message.split('\n')[0]!.slice(0, SENTENCE_MAX_CHARS);
+  return `Sorry, that did not work: ${line}${fix ? ` (${fix.split('\n')[0]!.slice(0, SENTENCE_MAX_CHARS)})` : ''}`;
+}
+
+const SENTENCE_MAX_CHARS = 300;
