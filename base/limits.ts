@@ -317,8 +317,10 @@ export const limits = {
     calendarJobsMax: 500,
   },
   mcp: {
-    /** Reference, MCP client. */
+    /** Reference, MCP client. From the start of a call, or from its last progress. */
     callMs: 300_000,
+    /** A call that keeps reporting progress may take this long altogether. */
+    callTotalMs: 1_800_000,
     connectMs: 60_000,
     reconnectMinMs: 1_000,
     reconnectMaxMs: 60_000,
@@ -327,6 +329,21 @@ export const limits = {
     resultMaxBytes: 4 * MiB,
     /** One message of a server; a line that never ends must not fill the memory. */
     messageMaxBytes: 16 * MiB,
+    /** Pages of one list of tools: 500 tools, five at a time. */
+    pagesMax: 100,
+    /** Between two listings after `list_changed`, however often a server announces it. */
+    refreshPauseMs: 1_000,
+    /** A silent server is asked after this long whether it is still there (reference, MCP client; at least 5 s), … */
+    keepaliveMs: 180_000,
+    /** … and has this long to answer. */
+    pingMs: 5_000,
+    /** Connections in a row over which an answer that ended early is resumed, and the longest pause before one. */
+    resumeTriesMax: 5,
+    resumePauseMaxMs: 30_000,
+    /** Read of the body of an HTTP error, and shown of its message. */
+    errorBodyBytes: 4 * KiB,
+    errorShownChars: 300,
+    retryAfterMaxMs: 3_600_000,
     /** A turn does not wait longer than this for a server that is still connecting; its tools come with the next one. */
     listWaitMs: 10_000,
     /** A connection this old counts as healthy: its next loss starts a new series of tries. */

@@ -82,6 +82,20 @@ export function within<T>(
   });
 }
 
+/** Aborts when one of them does. Leaves nothing behind on those that live longer, also when listeners of its own are never removed. */
+export function joinSignals(...signals: AbortSignal[]): { signal: AbortSignal } & Disposable {
+  const joined = new AbortController();
+  const onAbort = () => joined.abort(abortReason(signals.find(({ aborted }) => aborted)!));
+  if (signals.some(({ aborted }) => aborted)) onAbort();
+  for (const signal of signals) signal.addEventListener('abort', onAbort, { once: true });
+  return {
+    signal: joined.signal,
+    [Symbol.dispose]() {
+      for (const signal of signals) signal.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
 /** A promise with its settling functions, plus whether it has settled. */
 export interface Deferred<T> {
   promise: Promise<T>;

@@ -1,7 +1,6 @@
 /** `agent mcp …`: servers are configuration (config.yaml); connections belong to the MCP worker. */
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
-import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
 import { callTool, listServers, reload, testServer, type ServerState } from '../../ipc/contracts/mcp.ts';
 import {
@@ -253,7 +252,7 @@ async function call(input: Input): Promise<number> {
   requireServer(input, name);
   const args = jsonObject(text);
   const answer = await withProgress(`${name} runs ${tool}`, () =>
-    ask((link) => link.call(callTool, { server: name, tool, args, ...profileOf(input) }, { timeoutMs: limits.mcp.callMs + 5_000 })),
+    ask((link) => link.call(callTool, { server: name, tool, args, ...profileOf(input) })),
   );
   if (input.json) printJson(answer);
   else (answer.is_error ? note : print)(answer.text);

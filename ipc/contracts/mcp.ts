@@ -58,7 +58,8 @@ export const callTool = method('mcp.tools.call', {
     structured: z.unknown().optional(),
     is_error: z.boolean(),
   }),
-  timeoutMs: limits.mcp.callMs + 5_000,
+  // Beside the call itself: connecting, and a ping after a call that timed out.
+  timeoutMs: limits.mcp.callTotalMs + limits.mcp.connectMs + limits.mcp.pingMs + 5_000,
 });
 
 export const listServers = method('mcp.servers.list', {

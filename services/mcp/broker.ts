@@ -6,7 +6,7 @@
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
-import { deferred } from '../../base/time.ts';
+import { deferred, joinSignals } from '../../base/time.ts';
 import { callTool, listServers, listTools, reload, testServer, type ServerState, type Tool } from '../../ipc/contracts/mcp.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
 import type { InputOf, ParamsOf, ResultOf } from '../../ipc/method.ts';
@@ -17,7 +17,7 @@ import type { Connection } from './connection.ts';
 import { openServer } from './connector.ts';
 import { Fleet, type FleetServer } from './fleet.ts';
 import { stopGroup } from './group.ts';
-import type { ServerTool } from './sdk.ts';
+import type { ServerTool } from './session.ts';
 import { openMcpStore, type McpStore } from './store.ts';
 import { nameTools, serverPrefix } from './toolNames.ts';
 import { boundResult } from './toolResult.ts';
@@ -131,13 +131,13 @@ class Broker {
     const ticket = {};
     this.running.set(ticket, params.name ?? `${params.server}/${params.tool}`);
     const startedAt = performance.now();
-    const both = AbortSignal.any([signal, this.#giveUp.signal]);
+    using both = joinSignals(signal, this.#giveUp.signal);
     let target: Target | undefined;
     let outcome = 'ok';
     try {
-      target = await this.#resolve(params, both);
+      target = await this.#resolve(params, both.signal);
       this.running.set(ticket, `${target.server}/${target.tool}`);
-      const answer = boundResult(await target.connection.call(target.tool, params.args, both));
+      const answer = boundResult(await target.connection.call(target.tool, params.args, both.signal));
       if (answer.is_error) outcome = 'tool_error';
       return answer;
     } catch (thrown) {
@@ -191,12 +191,9 @@ class Broker {
     const { log, release } = this.#context;
     const parts = { name, settings: configured.settings, log: log.child(`mcp.${name}`), store: this.#store, version: release.version };
     const none = () => {};
+    using both = joinSignals(signal, this.#giveUp.signal);
     try {
-      const server = await openServer(
-        parts,
-        { onToolsChanged: none, onTrouble: none, onClosed: none },
-        AbortSignal.any([signal, this.#giveUp.signal]),
-      );
+      const server = await openServer(parts, { onToolsChanged: none, onTrouble: none, onClosed: none }, both.signal);
       await server.stop();
       return {
         ok: true,

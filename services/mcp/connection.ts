@@ -6,20 +6,18 @@
  */
 import { AgentError, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { deferred, jitteredDelayMs, sleep, within, type Deferred } from '../../base/time.ts';
+import { deferred, jitteredDelayMs, joinSignals, sleep, within, type Deferred } from '../../base/time.ts';
 import { boundTools, openServer, type ConnectorParts, type OpenServer } from './connector.ts';
 import { nextConnection, type ConnectionEffect, type ConnectionEvent, type ConnectionState } from './connectionTable.ts';
-import type { FailureKind, ServerTool } from './sdk.ts';
+import type { ServerTool } from './session.ts';
 import type { ServerAnswer } from './toolResult.ts';
+import type { FailureKind } from './wire.ts';
 
 export interface ConnectionParts extends ConnectorParts {
   /** Proves the server gone that this one replaces; until it has, nothing is started. */
   after?: () => Promise<void>;
   onChange(): void;
 }
-
-/** How long a server gets to prove that it is still there. */
-const PING_MS = 5_000;
 
 export class Connection implements AsyncDisposable {
   readonly name: string;
@@ -35,7 +33,8 @@ export class Connection implements AsyncDisposable {
   #waiting: AbortController | undefined;
   #opening: Promise<void> | undefined;
   #refresh: 'none' | 'running' | 'again' = 'none';
-  #checking = false;
+  #checking: Promise<boolean> | undefined;
+  #keepalive: NodeJS.Timeout | undefined;
 
   constructor(parts: ConnectionParts) {
     this.name = parts.name;
@@ -87,18 +86,23 @@ export class Connection implements AsyncDisposable {
 
   /** Errors: MCP_FAILED, TIMEOUT, and the signal's reason after the server was told to cancel. */
   async call(tool: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ServerAnswer> {
-    const both = AbortSignal.any([signal, this.#stopped.signal]);
+    using both = joinSignals(signal, this.#stopped.signal);
     for (let first = true; ; first = false) {
-      const server = await this.use(both);
+      const server = await this.use(both.signal);
       try {
-        return await server.session.callTool(tool, args, { signal: both, timeoutMs: this.#parts.settings.callMs });
+        return await server.session.callTool(tool, args, { signal: both.signal, timeoutMs: this.#parts.settings.callMs });
       } catch (thrown) {
-        const kind = isAgentError(thrown) ? (thrown.facts?.kind as FailureKind | undefined) : undefined;
-        if (both.aborted || !isAgentError(thrown) || kind === undefined) throw this.#named(thrown, tool);
-        if (kind === 'answer') throw this.#named(thrown, tool);
-        this.#lose(server, thrown);
-        if (kind === 'unreached' && first) continue;
-        throw this.#named(thrown, tool, server.ending() ?? 'went away');
+        if (both.signal.aborted || !isAgentError(thrown)) throw thrown;
+        if (thrown.code === 'TIMEOUT') throw this.#timedOut(tool, await this.#check(server), thrown);
+        const kind = thrown.facts?.kind as FailureKind | undefined;
+        if (kind === 'broken' || kind === 'unreached') {
+          this.#lose(server, thrown);
+          if (kind === 'unreached' && first) continue;
+          throw this.#interrupted(tool, server.ending() ?? `lost its connection (${thrown.message})`, thrown);
+        }
+        // It may have refused the session with it: only a ping can tell.
+        if (SESSION_STATUS.has(Number(thrown.facts?.status))) void this.#check(server);
+        throw this.#refused(tool, thrown);
       }
     }
   }
@@ -110,7 +114,10 @@ export class Connection implements AsyncDisposable {
 
   /** Ends it and proves every process of it gone. Errors: STOP_FAILED. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopped.abort(new AgentError('MCP_FAILED', `${this.name} was stopped: its configuration changed, or the service is leaving`));
+    clearTimeout(this.#keepalive);
+    this.#stopped.abort(
+      new AgentError('MCP_FAILED', `${this.name} was stopped: its configuration changed, or the service is shutting down`),
+    );
     this.#step({ type: 'stop' });
     await this.#opening;
     await this.#old?.stop();
@@ -135,6 +142,7 @@ export class Connection implements AsyncDisposable {
       case 'close':
         this.#old = this.#server ?? this.#old;
         this.#server = undefined;
+        clearTimeout(this.#keepalive);
         // A failure shows when the next one is about to start.
         void this.#old?.stop().catch(() => {});
         return;
@@ -156,7 +164,7 @@ export class Connection implements AsyncDisposable {
         this.#parts,
         {
           onToolsChanged: () => void this.#refreshTools(),
-          onTrouble: () => void this.#check(),
+          onTrouble: () => void (this.#server && this.#check(this.#server)),
           onClosed: () => {
             closed = true;
             if (server) this.#lose(server);
@@ -179,6 +187,7 @@ export class Connection implements AsyncDisposable {
     this.#error = undefined;
     this.#parts.log.info(`${this.name} connected`, { tools: server.tools.length, ...(server.pid ? { server_pid: server.pid } : {}) });
     this.#step({ type: 'opened', atMs: performance.now() });
+    this.#keepalive = setTimeout(() => this.#keepAlive(), this.#parts.settings.keepaliveMs).unref();
     if (closed) this.#lose(server);
   }
 
@@ -202,18 +211,32 @@ export class Connection implements AsyncDisposable {
     this.#step({ type: 'lost', atMs: performance.now() });
   }
 
-  /** Something went wrong below a session that cannot tell whether it still works: ask the server. */
-  async #check(): Promise<void> {
+  /** Asks a server that has been silent whether it is still there: a suspended one would be found by the next call only. */
+  #keepAlive(): void {
     const server = this.#server;
-    if (!server || this.#checking) return;
-    this.#checking = true;
+    if (!server) return;
+    const { keepaliveMs } = this.#parts.settings;
+    const dueMs = server.session.heardAtMs() + keepaliveMs - performance.now();
+    if (dueMs <= 0) void this.#check(server);
+    this.#keepalive = setTimeout(() => this.#keepAlive(), dueMs <= 0 ? keepaliveMs : dueMs).unref();
+  }
+
+  /** Something went wrong below a session that cannot tell whether it still works: ask the server. False when it is lost. */
+  #check(server: OpenServer): Promise<boolean> {
+    this.#checking ??= this.#ask(server).finally(() => (this.#checking = undefined));
+    return this.#checking;
+  }
+
+  async #ask(server: OpenServer): Promise<boolean> {
     try {
-      await server.session.ping(PING_MS);
+      await server.session.ping(limits.mcp.pingMs);
     } catch (thrown) {
-      if (isAgentError(thrown) && thrown.facts?.kind !== 'answer') this.#lose(server, thrown);
-    } finally {
-      this.#checking = false;
+      // A JSON-RPC error is a sign of life, and so are a limit of its rate and a fault of its own.
+      const status = isAgentError(thrown) ? thrown.facts?.status : undefined;
+      const answered = isAgentError(thrown) && thrown.facts?.kind === 'answer' && !SESSION_STATUS.has(Number(status));
+      if (!answered) this.#lose(server, isAgentError(thrown) ? thrown : undefined);
     }
+    return server === this.#server;
   }
 
   /** At most one listing runs and one waits, however often the server announces a change. */
@@ -232,8 +255,9 @@ export class Connection implements AsyncDisposable {
         this.#parts.onChange();
       } catch (thrown) {
         this.#parts.log.warn(`${this.name}: its new tools cannot be listed: ${messageOf(thrown)}`);
-        void this.#check();
+        void this.#check(server);
       }
+      await sleep(limits.mcp.refreshPauseMs, this.#stopped.signal).catch(() => {});
     } while (this.#again());
     this.#refresh = 'none';
   }
@@ -242,22 +266,37 @@ export class Connection implements AsyncDisposable {
     return this.#refresh === 'again';
   }
 
-  #named(thrown: unknown, tool: string, ending?: string): unknown {
-    if (!isAgentError(thrown)) return thrown;
-    if (ending) {
-      return new AgentError('MCP_FAILED', `${this.name} ${ending} while ${tool} ran; the call was not repeated`, {
-        cause: thrown,
-        fix: 'find out whether it took effect before you repeat it; `agent logs mcp` has its last words',
-      });
-    }
-    if (thrown.code === 'TIMEOUT') {
-      return new AgentError('TIMEOUT', `${this.name}: ${tool} did not answer within ${this.#parts.settings.callMs / 1_000} s`, {
-        cause: thrown,
-        fix: `raise mcp_servers.${this.name}.timeout (seconds) if it needs longer`,
-      });
-    }
-    return thrown.code === 'MCP_FAILED'
-      ? new AgentError('MCP_FAILED', `${this.name}: ${tool}: ${thrown.message}`, { cause: thrown })
-      : thrown;
+  #interrupted(tool: string, ending: string, cause: AgentError): AgentError {
+    return new AgentError('MCP_FAILED', `${this.name} ${ending} while ${tool} ran; the call was not repeated`, {
+      cause,
+      fix: 'find out whether it took effect before you repeat it; `agent logs mcp` has its last lines',
+    });
+  }
+
+  #timedOut(tool: string, isAlive: boolean, cause: AgentError): AgentError {
+    const { callMs } = this.#parts.settings;
+    return new AgentError(
+      'TIMEOUT',
+      `${this.name}: ${tool} did not answer within ${callMs / 1_000} s${isAlive ? '' : ', nor did the server answer a ping'}`,
+      {
+        cause,
+        fix: isAlive
+          ? `raise mcp_servers.${this.name}.timeout (seconds) if it needs longer`
+          : 'the server is being started again: repeat the call if it had no effect',
+      },
+    );
+  }
+
+  /** What the server answered, with what to do about it. */
+  #refused(tool: string, { code, message, fix, facts, retryAfterMs, ...error }: AgentError): AgentError {
+    return new AgentError(code, `${this.name}: ${tool}: ${message}`, {
+      cause: error.cause,
+      ...(fix === undefined ? {} : { fix }),
+      ...(facts === undefined ? {} : { facts }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
   }
 }
+
+/** Statuses with which servers refuse a session that they do not know. */
+const SESSION_STATUS: ReadonlySet<number> = new Set([400, 404, 410]);

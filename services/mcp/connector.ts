@@ -2,8 +2,8 @@
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import type { Logger } from '../../base/log.ts';
-import { within } from '../../base/time.ts';
-import { openHttpSession, openStdioSession, type ServerTool, type Session } from './sdk.ts';
+import { joinSignals, within } from '../../base/time.ts';
+import { openHttpSession, openStdioSession, type ServerTool, type Session } from './session.ts';
 import type { ServerSettings } from './settings.ts';
 import { StdioChild } from './stdioChild.ts';
 import type { McpStore } from './store.ts';
@@ -37,7 +37,8 @@ export interface OpenServer {
 export async function openServer(parts: ConnectorParts, hooks: ConnectorHooks, signal: AbortSignal): Promise<OpenServer> {
   const { name, settings, version } = parts;
   const stopEarly = new AbortController();
-  const options = { ...hooks, version, connectMs: settings.connectMs, signal: AbortSignal.any([signal, stopEarly.signal]) };
+  using handshake = joinSignals(signal, stopEarly.signal);
+  const options = { ...hooks, version, connectMs: settings.connectMs, signal: handshake.signal };
   const child = settings.transport === 'stdio' ? await StdioChild.start({ name, settings, log: parts.log, store: parts.store }) : undefined;
   let ending: string | undefined;
   void child?.ended.then((sentence) => (ending = sentence));

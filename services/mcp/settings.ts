@@ -14,6 +14,7 @@ import type { TlsSettings } from './tls.ts';
 interface Timing {
   callMs: number;
   connectMs: number;
+  keepaliveMs: number;
 }
 
 export interface StdioSettings extends Timing {
@@ -27,6 +28,8 @@ export interface StdioSettings extends Timing {
 
 export interface HttpSettings extends Timing {
   transport: 'http' | 'sse';
+  /** config.yaml names no transport: the older one is tried when the server does not know this one. */
+  guessed?: true;
   url: string;
   /** Values may be secret. */
   headers: Record<string, string>;
@@ -78,12 +81,21 @@ function settingsOf(entry: McpServerConfig, secrets: Secrets, cwd: string): Serv
   const timing: Timing = {
     callMs: entry.timeout === undefined ? limits.mcp.callMs : Math.round(entry.timeout * 1_000),
     connectMs: entry.connect_timeout === undefined ? limits.mcp.connectMs : Math.round(entry.connect_timeout * 1_000),
+    keepaliveMs: entry.keepalive_interval === undefined ? limits.mcp.keepaliveMs : Math.round(entry.keepalive_interval * 1_000),
   };
   const wantsUrl = entry.transport === 'http' || entry.transport === 'sse' || (entry.transport === undefined && entry.url !== undefined);
   if (wantsUrl && entry.url !== undefined) {
     const transport = entry.transport === 'sse' ? 'sse' : 'http';
     const tls = tlsOf(entry, secrets, cwd);
-    return { transport, url: interpolate(entry.url, secrets), headers: fill(entry.headers), ...(tls ? { tls } : {}), ...timing };
+    const guessed = entry.transport === undefined ? { guessed: true as const } : {};
+    return {
+      transport,
+      ...guessed,
+      url: interpolate(entry.url, secrets),
+      headers: fill(entry.headers),
+      ...(tls ? { tls } : {}),
+      ...timing,
+    };
   }
   if (wantsUrl || !entry.command) return undefined;
   return {

@@ -34,15 +34,16 @@ interface Block {
   resource?: { uri?: unknown; text?: unknown; mimeType?: unknown };
 }
 
-/** Text as it is, anything else described in brackets. */
+/** Text as it is, what is known described in brackets, anything else as its JSON. */
 function textOf(block: unknown): string {
-  const { type, text, mimeType, data, uri, name, resource } = (block ?? {}) as Block;
-  if (type === 'text' && typeof text === 'string') return text;
+  if (typeof block !== 'object' || block === null) return String(block);
+  const { type, text, mimeType, data, uri, name, resource } = block as Block;
+  if (type === 'text' && text != null) return typeof text === 'string' ? text : JSON.stringify(text);
   if (type === 'resource' && typeof resource?.text === 'string') return resource.text;
   if (type === 'resource') return `[resource ${String(resource?.uri ?? '')}${resource?.mimeType ? `, ${String(resource.mimeType)}` : ''}]`;
   if (type === 'resource_link') return `[resource ${String(name ?? '')}: ${String(uri ?? '')}]`;
   if (typeof data === 'string') return `[${String(type)} ${String(mimeType ?? '')}, ${Math.ceil((data.length * 3) / 4 / 1024)} KiB]`;
-  return `[${String(type ?? 'block')}]`;
+  return `[${String(type ?? 'block')} ${JSON.stringify(block)}]`;
 }
 
 /** Keeps beginning and end; says how much is missing. */

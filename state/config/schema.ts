@@ -106,6 +106,8 @@ export const McpServerConfig = z.looseObject({
   enabled: z.boolean().optional(),
   timeout: z.number().positive().optional(),
   connect_timeout: z.number().positive().optional(),
+  /** Seconds of silence after which it is asked whether it is still there. */
+  keepalive_interval: z.number().min(5).optional(),
 });
 export type McpServerConfig = z.infer<typeof McpServerConfig>;
 
