@@ -62,7 +62,7 @@ function requireChoices({ options = [] }: Command, input: Input): void {
     if (!choices) continue;
     const { long } = parseFlags(flags);
     const wrong = listOption(input, camelCase(long)).find((value) => !choices.includes(value));
-    if (wrong !== undefined) throw unknownName(long, wrong, choices);
+    if (wrong !== undefined) throw unknownName(`value of --${long}`, wrong, choices);
   }
 }
 

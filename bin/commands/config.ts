@@ -4,7 +4,8 @@ import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
-import { getConfigValue, parseKeyPath, parseValue, replaceConfigText, setConfigValue } from '../../state/config/edit.ts';
+import { dottedKey } from '../../state/config/diff.ts';
+import { getConfigValue, parseKeyPath, parseValue, replaceConfigText, setConfigValue, type KeyPath } from '../../state/config/edit.ts';
 import { classOf, whenInForce, type ChangeClass } from '../../state/config/classes.ts';
 import type { ConfigField } from '../../state/config/fields.ts';
 import { configProblems, parseConfigText, placed, readText, type ConfigProblem } from '../../state/config/load.ts';
@@ -123,11 +124,26 @@ async function get(input: Input): Promise<number> {
   const value = getConfigValue(file, dotted);
   if (value === undefined) {
     requireKnownKey(parseKeyPath(dotted), dotted);
-    throw new AgentError('NOT_FOUND', `${dotted} is not set`, { fix: `set it with: agent config set ${dotted} <value>` });
+    const literal = literalKey(file, parseKeyPath(dotted));
+    const fix = literal
+      ? `did you mean ${literal}? a backslash makes a dot part of a name`
+      : `set it with: agent config set ${dotted} <value>`;
+    throw new AgentError('NOT_FOUND', `${dotted} is not set`, { fix });
   }
   if (input.json) printJson(value);
   else print(typeof value === 'object' && value !== null ? stringify(value).trimEnd() : String(value));
   return exitCodes.ok;
+}
+
+/** The spelling of a name with a dot in it that the unescaped path runs through, if the file has one. */
+function literalKey(file: string, keys: KeyPath): string | undefined {
+  for (let depth = 0; depth < keys.length - 1; depth++) {
+    for (let end = keys.length; end > depth + 1; end--) {
+      const path = dottedKey([...keys.slice(0, depth), keys.slice(depth, end).join('.'), ...keys.slice(end)]);
+      if (getConfigValue(file, path) !== undefined) return path;
+    }
+  }
+  return undefined;
 }
 
 async function set(input: Input): Promise<number> {

@@ -16,7 +16,7 @@ export const command: Command = {
     'With no service running it starts the agent worker in the background, as `agent chat` does.',
   options: [
     { flags: '--platform <name>', summary: 'cli (default), tui, desktop, api, cron, or a chat platform' },
-    { flags: '--cwd <dir>', summary: 'with the context files of this directory', complete: 'file' },
+    { flags: '--cwd <dir>', summary: 'with the context files of this directory (default: the current one)', complete: 'file' },
     jsonOption,
   ],
   examples: [
@@ -29,7 +29,8 @@ export const command: Command = {
 
 async function run(input: Input): Promise<number> {
   const platform = textOption(input, 'platform');
-  const cwd = textOption(input, 'cwd');
+  // A chat on a platform has no directory of its own; one in a terminal starts where it is called.
+  const cwd = textOption(input, 'cwd') ?? (platform === undefined ? '.' : undefined);
   const size = await withAgent(input, (link) =>
     link.call(promptSize, { ...(platform ? { platform } : {}), ...(cwd === undefined ? {} : { cwd: resolve(cwd) }) }),
   );

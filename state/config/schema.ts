@@ -387,14 +387,13 @@ export const Config = z.looseObject({
 });
 export type Config = z.infer<typeof Config>;
 
-/** Top-level keys that other parts of the product define or reserve; anything else is warned about once. */
+/** Top-level keys that are documented for later releases; this one ignores them. */
 export const reservedKeys: ReadonlySet<string> = new Set([
   'connections',
   'updates',
   'telemetry',
   'toolsets',
   'gateway',
-  'terminal',
   'tools',
   'desktop',
   'database',

@@ -64,15 +64,15 @@ t.test('the overview, the version, and help as a word', async (t) => {
 
 t.test('an unknown word is a usage error with the nearest and the valid set', async (t) => {
   const cases: { args: string[]; message: string; fix: RegExp }[] = [
-    { args: ['statsu'], message: 'unknown command "statsu"', fix: /did you mean status\? commands: up, dashboard, down/ },
+    { args: ['statsu'], message: 'unknown command "statsu"', fix: /did you mean status\? known: up, dashboard, down/ },
     { args: ['cron', 'lst'], message: 'unknown cron command "lst"', fix: /did you mean list\? .*create, .*list/ },
     { args: ['status', '--jsno'], message: 'unknown option "--jsno" of agent status', fix: /did you mean --json\?/ },
     { args: ['logs', '--levl', 'info'], message: 'unknown option "--levl" of agent logs', fix: /did you mean --level\?/ },
-    { args: ['logs', 'gatway'], message: 'unknown log "gatway"', fix: /did you mean gateway\? logs: agent, .*gui.*desktop, errors/ },
-    { args: ['logs', '--level', 'inf'], message: 'unknown level "inf"', fix: /did you mean info\?/ },
+    { args: ['logs', 'gatway'], message: 'unknown log "gatway"', fix: /did you mean gateway\? known: agent, .*gui.*desktop, errors/ },
+    { args: ['logs', '--level', 'inf'], message: 'unknown value of --level "inf"', fix: /did you mean info\?/ },
     { args: ['logs', '--component', 'crn'], message: 'unknown component "crn"', fix: /did you mean cron\?/ },
-    { args: ['pause', '--scope', 'crn'], message: 'unknown scope "crn"', fix: /did you mean cron\?/ },
-    { args: ['why', 'dashbord'], message: 'unknown slot "dashbord"', fix: /did you mean dashboard\? slots: agent/ },
+    { args: ['pause', '--scope', 'crn'], message: 'unknown value of --scope "crn"', fix: /did you mean cron\?/ },
+    { args: ['why', 'dashbord'], message: 'unknown slot "dashbord"', fix: /did you mean dashboard\? known: agent/ },
     { args: ['worker', 'gatway', '--external-supervisor'], message: 'unknown slot "gatway"', fix: /did you mean gateway\?/ },
     { args: ['-p', 'nobody', 'status'], message: 'there is no profile "nobody"', fix: /known profiles: default, work/ },
     { args: ['config', 'set', 'modle.default', 'x'], message: 'modle is not a setting and has no effect', fix: /did you mean model\?/ },
@@ -115,7 +115,7 @@ t.test('a gateway that is down is not said to lack the platforms that config.yam
 t.test('without --json the same error is one line for people', async (t) => {
   const { code, stdout, stderr } = await cli(['statsu']);
   t.same({ code, stdout }, { code: 2, stdout: '' });
-  t.match(stderr, /^agent: unknown command "statsu" — did you mean status\? commands: .*\n$/);
+  t.match(stderr, /^agent: unknown command "statsu" — did you mean status\? known: .*\n$/);
 });
 
 t.test('-p and --json may stand before the command', async (t) => {

@@ -45,6 +45,8 @@ t.test('a backslash makes a dot part of a name, and a key that would shadow such
   using home = testHome();
   t.equal((await cli(['config', 'set', String.raw`providers.my\.box.kind`, 'openai-compatible'], { home })).code, 0);
   t.same(JSON.parse((await cli(['config', 'get', 'providers', '--json'], { home })).stdout), { 'my.box': { kind: 'openai-compatible' } });
+  const missed = await cli(['config', 'get', 'providers.my.box.kind', '--json'], { home });
+  t.match(errorOf(missed).fix, String.raw`providers.my\.box.kind`, 'the spelling that would find it is named');
   const before = readFileSync(home.config, 'utf8');
   const refused = await cli(['config', 'set', 'providers.my.box.kind', 'openai', '--json'], { home });
   t.equal(refused.code, 2);

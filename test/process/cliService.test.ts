@@ -62,7 +62,7 @@ t.test('up, a second up, slot commands, down', { timeout: 200_000 }, async (t) =
     t.match(errorOf(result), {
       code: 'UNKNOWN_SLOT',
       message: 'unknown slot "crn"',
-      fix: /^did you mean cron\? slots: agent, dashboard, cron/,
+      fix: /^did you mean cron\? known: agent, dashboard, cron/,
     });
   });
 

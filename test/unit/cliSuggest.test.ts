@@ -35,7 +35,7 @@ t.test('an unknown name is refused with the nearest and the valid set', async (t
   const error = unknownName('slot', 'crn', ['agent', 'cron'], 'UNKNOWN_SLOT');
   t.equal(error.code, 'UNKNOWN_SLOT');
   t.equal(error.message, 'unknown slot "crn"');
-  t.equal(error.fix, 'did you mean cron? slots: agent, cron');
+  t.equal(error.fix, 'did you mean cron? known: agent, cron');
   t.same(error.facts, { nearest: 'cron', valid: ['agent', 'cron'] });
   t.equal(unknownName('server', 'x', []).fix, 'there is no server yet');
 });
