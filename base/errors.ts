@@ -61,6 +61,7 @@ export const errorTable = {
   SUPERSEDED: { rpc: 4105, retry: true, accepted: 'waits', means: 'A newer command on the same slot took over.' },
   NO_SUPERVISOR: { rpc: 4106, retry: true, accepted: 'waits', means: 'No supervisor runs on this home.' },
   ALREADY_RUNNING: { rpc: 4107, retry: false, means: 'Another process already owns this home, slot or port.' },
+  NOT_RESPONDING: { rpc: 4108, retry: true, means: 'The supervisor process is alive but does not answer.' },
   // state
   CONFIG_INVALID: {
     rpc: 4201,

@@ -147,6 +147,10 @@ export const limits = {
     tailLineMaxChars: 2_000,
     /** `agent up` waits this long for every wanted slot. */
     upMs: 60_000,
+    /** `agent up` waits this long for a service that is shutting down: the longest drain, and the workers after it. */
+    endMs: 240_000,
+    /** How often the end of another process is looked for. */
+    endLookMs: 50,
     /** Evidence of a hung worker: from asking for the stack of its loop to going on without it (measured: 110 ms, seconds on a machine that is swamped). */
     evidenceMs: 5_000,
     evidenceFramesMax: 30,

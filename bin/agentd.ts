@@ -14,6 +14,7 @@ import { settleAfterStart } from '../base/afterStart.ts';
 import type { Joining } from '../ipc/contracts/supervisor.ts';
 import { openHome } from '../state/home.ts';
 import { release } from '../state/release.ts';
+import { givenPlace } from '../state/startedWith.ts';
 import { startSupervisor, type Supervisor } from '../supervisor/supervisor.ts';
 import { openNotifier } from '../systemd/notify.ts';
 import { runUnderInit } from './init.ts';
@@ -31,6 +32,7 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
     home,
     release: release(),
     specs: (config) => slotSpecs(home, config, { ...options, ...joined }),
+    place: givenPlace(options),
     join: ({ demo, ...place }) => void (joined = { ...place, ...(demo ? { demo } : {}) }),
     demo: options.demo ?? false,
     managedBy: manager,

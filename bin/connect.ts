@@ -8,6 +8,7 @@ import { ensureSlot } from '../ipc/contracts/supervisor.ts';
 import { dial, type DialOptions } from '../ipc/dial.ts';
 import type { Link } from '../ipc/link.ts';
 import { readToken, type Home } from '../state/home.ts';
+import { lockHolder } from '../state/lock.ts';
 import { release } from '../state/release.ts';
 
 export type DialExtras = Pick<DialOptions, 'handlers' | 'notices' | 'startingMs' | 'signal'>;
@@ -24,11 +25,12 @@ export async function withWorker<T>(home: Home, slot: string, use: (link: Link) 
   return await use(link);
 }
 
-/** Errors: NO_SUPERVISOR. */
+/** Errors: NO_SUPERVISOR, NOT_RESPONDING. */
 export async function dialSupervisor(home: Home, extras: DialExtras = {}): Promise<Link> {
   try {
     return await dial(home.run.supervisorSocket, optionsFor(home, extras));
   } catch (thrown) {
+    if (isAgentError(thrown) && thrown.code === 'TIMEOUT') throw notResponding(home, thrown);
     throw unreachable(thrown) ? noSupervisor(home) : thrown;
   }
 }
@@ -49,8 +51,20 @@ export function noSupervisor(home: Home): AgentError {
   return new AgentError('NO_SUPERVISOR', `no supervisor runs on ${home.root}`, { fix: 'start it with `agent up`' });
 }
 
+export function notResponding(home: Home, cause?: unknown): AgentError {
+  const pid = lockHolder(home.run.supervisorLock)?.pid;
+  return new AgentError(
+    'NOT_RESPONDING',
+    `the supervisor${pid === undefined ? '' : ` (process ${pid})`} of ${home.root} does not respond`,
+    {
+      cause,
+      fix: 'end it with `agent down`, then `agent up`; the workers run on until then',
+    },
+  );
+}
+
 function optionsFor(home: Home, extras: DialExtras): DialOptions {
-  return { token: readToken(home) ?? '', slot: 'cli', code: release().code, ...extras };
+  return { token: () => readToken(home) ?? '', slot: 'cli', code: release().code, ...extras };
 }
 
 const unreachable = (thrown: unknown): boolean =>

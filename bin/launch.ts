@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import { sleep } from '../base/time.ts';
 import type { Link } from '../ipc/link.ts';
 import { prepareHome, type Home } from '../state/home.ts';
+import { lockHolder, SUPERVISOR, type LockRecord } from '../state/lock.ts';
+
 import { release } from '../state/release.ts';
-import { dialSupervisor } from './connect.ts';
+import { dialSupervisor, notResponding } from './connect.ts';
 
 export interface LaunchOptions {
   demo?: boolean;
@@ -21,15 +24,30 @@ export interface LaunchOptions {
   env?: Record<string, string>;
 }
 
-/** A link to the supervisor that runs, or to one started now. Errors: START_FAILED with what it said, HOME_UNUSABLE. */
+/** A link to the supervisor that runs, or to one started now. Errors: START_FAILED with its reason, NOT_RESPONDING, HOME_UNUSABLE. */
 export async function ensureSupervisor(home: Home, options: LaunchOptions): Promise<{ link: Link; started: boolean }> {
-  const running = await dialSupervisor(home).catch(onlyIfAbsent);
-  if (running) return { link: running, started: false };
-  prepareHome(home);
-  return { link: await launch(home, options), started: true };
+  for (const sinceMs = performance.now(); ;) {
+    const running = await dialSupervisor(home).catch(onlyIfAbsent);
+    if (running) return { link: running, started: false };
+    const holder = lockHolder(home.run.supervisorLock);
+    if (holder) await holderMoves(home, holder, performance.now() - sinceMs);
+    else {
+      prepareHome(home);
+      const launched = await launch(home, options);
+      if (launched) return launched;
+    }
+  }
 }
 
-async function launch(home: Home, options: LaunchOptions): Promise<Link> {
+/** A process that owns the home and serves no socket is about to serve it or to end. Errors: NOT_RESPONDING. */
+async function holderMoves(home: Home, { holder }: LockRecord, waitedMs: number): Promise<void> {
+  const limitMs = holder === SUPERVISOR ? limits.ipc.startingMs : limits.supervisor.endMs;
+  if (waitedMs > limitMs) throw notResponding(home);
+  await sleep(limits.supervisor.endLookMs);
+}
+
+/** Undefined when another supervisor owns the home by now. */
+async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link; started: boolean } | undefined> {
   const { codeRoot, built } = release();
   const entry = join(codeRoot, 'bin', `agentd.${built ? 'js' : 'ts'}`);
   const accidents = join(home.run.dir, 'supervisor.err');
@@ -48,11 +66,10 @@ async function launch(home: Home, options: LaunchOptions): Promise<Link> {
   try {
     const link = await dialSupervisor(home, { startingMs: limits.ipc.startingMs, signal: ended.signal });
     child.unref();
-    return link;
+    return { link, started: link.peer.pid === child.pid };
   } catch (thrown) {
-    // Another command may have been faster: then its supervisor serves us too.
-    const other = await dialSupervisor(home).catch(onlyIfAbsent);
-    if (other) return other;
+    // Another command was faster: its supervisor serves this one too.
+    if (lockHolder(home.run.supervisorLock)) return undefined;
     const said = readFileSync(accidents, 'utf8').trim().split('\n').at(-1) ?? '';
     const [what, fix] = said.replace(/^agent: /, '').split(/ — (.*)/s);
     throw new AgentError('START_FAILED', `the supervisor did not start${what ? `: ${what}` : ''}`, {

@@ -1,11 +1,13 @@
 /** Starting the service in the background, or joining the one that runs: for `agent up` and `agent dashboard`. */
-import { AgentError } from '../base/errors.ts';
+import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import { within } from '../base/time.ts';
 import { loginCode } from '../ipc/contracts/dashboard.ts';
-import { status as statusMethod, waitReady, wantAll, type Status } from '../ipc/contracts/supervisor.ts';
+import { waitReady, wantAll, type Status } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { exposure, isLoopbackHost } from '../state/config/dashboardAddress.ts';
 import type { Home } from '../state/home.ts';
+import { givenPlace } from '../state/startedWith.ts';
 import { hasFlag, textOption, type Input, type Option } from './command.ts';
 import { withWorker } from './connect.ts';
 import { ensureSupervisor, type LaunchOptions } from './launch.ts';
@@ -36,29 +38,51 @@ function portOf(text: string | undefined): number | undefined {
   return port;
 }
 
-/** The service, every wanted slot of it as ready as it gets. `started`: by this call. Errors: START_FAILED, HOME_UNUSABLE. */
+/** The service, every wanted slot of it as ready as it gets. `started`: by this call. Errors: START_FAILED, DRAINING, NOT_RESPONDING, HOME_UNUSABLE. */
 export async function startService(home: Home, options: LaunchOptions): Promise<{ status: Status; started: boolean }> {
   if (options.insecure && options.host !== undefined && !isLoopbackHost(options.host)) note(`agent: ${exposure(options.host)}`);
-  // Other options than it was installed with mean a service of one's own.
+  const sinceMs = performance.now();
+  for (;;) {
+    const outcome = await startOrJoin(home, options);
+    if (outcome) return outcome;
+    if (performance.now() - sinceMs > limits.supervisor.endMs) throw stillGoingDown(home);
+  }
+}
+
+/** Undefined: the one that ran was going down, and is gone. */
+async function startOrJoin(home: Home, options: LaunchOptions): Promise<{ status: Status; started: boolean } | undefined> {
+  // Other options than it was installed with mean a separate service.
   const asInstalled = !options.demo && !options.insecure && options.host === undefined && options.port === undefined;
   const byManager = asInstalled ? await withProgress('starting the service', () => startInstalled(home)) : undefined;
   const { link, started } = byManager ?? (await withProgress('starting the supervisor', () => ensureSupervisor(home, options)));
   using open = link;
   if (started) return { status: await untilReady(home, open), started };
-  const { status, changed } = await joinService(home, open, options);
-  return { status, started: changed };
+  const joined = await joinService(home, open, options);
+  return joined && { status: joined.status, started: joined.changed };
 }
 
-/** A service that a chat started becomes the full one (`changed`); any other is left as it is. */
+/**
+ * A service that a chat started becomes the full one (`changed`); any other is left as it is. Answers when every
+ * wanted slot is ready; undefined once a service that was going down is gone.
+ */
 export async function joinService(
   home: Home,
   link: Link,
-  { demo = false, host, port, insecure = false }: LaunchOptions,
-): Promise<{ status: Status; changed: boolean }> {
-  const place = { ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port }), ...(insecure ? { insecure } : {}) };
-  const { changed } = await link.call(wantAll, { demo, ...place });
-  return { status: changed ? await untilReady(home, link) : await link.call(statusMethod, {}), changed };
+  { demo = false, ...place }: LaunchOptions,
+): Promise<{ status: Status; changed: boolean } | undefined> {
+  try {
+    const { changed } = await link.call(wantAll, { demo, ...givenPlace(place) });
+    return { status: await untilReady(home, link), changed };
+  } catch (thrown) {
+    if (!isAgentError(thrown) || (thrown.code !== 'DRAINING' && thrown.code !== 'PEER_GONE')) throw thrown;
+    const gone = within(link.closed, { ms: limits.supervisor.endMs, what: 'the end of the service that is shutting down' });
+    await withProgress('waiting for the service to shut down', () => gone);
+    return undefined;
+  }
 }
+
+const stillGoingDown = (home: Home): AgentError =>
+  new AgentError('DRAINING', `the service on ${home.root} is still shutting down`, { fix: '`agent down --no-drain` ends it at once' });
 
 async function untilReady(home: Home, link: Link): Promise<Status> {
   const waiting = () => {

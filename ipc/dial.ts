@@ -11,8 +11,8 @@ import { encodeFrame, FrameDecoder } from './frames.ts';
 import { Link, type Handler, type NoticeHandler } from './link.ts';
 
 export interface DialOptions {
-  /** Content of `run/token`. */
-  token: string;
+  /** Content of `run/token`; a function is called at each attempt, for a peer that makes the file while it starts. */
+  token: string | (() => string);
   /** Who is calling: a slot, or `cli`. */
   slot: string;
   code?: string;
@@ -106,7 +106,14 @@ function refusal({ message, data }: { message: string; data?: { code?: string } 
 }
 
 function helloOf({ token, slot, code = '', relay }: DialOptions): Hello {
-  return { token, protocol: limits.ipc.protocol, slot, pid: process.pid, code, ...(relay ? { relay } : {}) };
+  return {
+    token: typeof token === 'string' ? token : token(),
+    protocol: limits.ipc.protocol,
+    slot,
+    pid: process.pid,
+    code,
+    ...(relay ? { relay } : {}),
+  };
 }
 
 /** Nothing there yet: worth another try while the peer may still be starting. */

@@ -22,6 +22,9 @@ export interface HeldLock extends Disposable {
   record: LockRecord;
 }
 
+/** The holder in the lock of a home that a supervisor serves. */
+export const SUPERVISOR = 'the supervisor';
+
 /** Each level needs a process that died while it cleared the level above; three have never been seen. */
 const CLEARING_DEPTH_MAX = 3;
 /** Pause between two looks at a lock that a living process holds for a moment. */

@@ -20,6 +20,21 @@ export interface DashboardStart {
   insecure: boolean;
 }
 
+/** The options of `agent up` that say where the dashboard is served, without those not given. */
+export const givenPlace = ({
+  host,
+  port,
+  insecure,
+}: {
+  host?: string | undefined;
+  port?: number | undefined;
+  insecure?: boolean | undefined;
+}) => ({
+  ...(host === undefined ? {} : { host }),
+  ...(port === undefined ? {} : { port }),
+  ...(insecure ? { insecure } : {}),
+});
+
 /** From the environment that the dashboard is started with. */
 export const dashboardStart = (env: Readonly<Record<string, string | undefined>>): DashboardStart => ({
   host: env[HOST] || null,

@@ -55,10 +55,11 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
         for (const { incarnation } of supervisor.slots.values()) incarnation?.link?.notify(contract.offerRehearsal, {});
       return { changed };
     }),
-    handle(contract.waitReady, async ({ timeout_ms }, { signal }) => ({
-      ready: await supervisor.waitReady(timeout_ms, signal),
-      status: supervisor.status(),
-    })),
+    handle(contract.waitReady, async ({ timeout_ms }, { signal }) => {
+      const ready = await supervisor.waitReady(timeout_ms, signal);
+      supervisor.refuseWhileGoingDown();
+      return { ready, status: supervisor.status() };
+    }),
     handle(contract.down, ({ actor, drain }) => supervisor.down({ actor, drain }).then((receipts) => ({ receipts }))),
     handle(contract.attach, ({ slot, pid, nonce, facts }, { link }) => {
       const runner = find(slot);

@@ -6,6 +6,7 @@
 import { rmSync } from 'node:fs';
 import { messageOf } from '../base/errors.ts';
 import { z } from '../base/lazyZod.ts';
+import { ServiceStart } from '../ipc/contracts/supervisor.ts';
 import { readJson } from '../state/atomicFile.ts';
 import { bootId, groupAlive, isSameProcess, startTimeOf } from '../state/processIdentity.ts';
 import type { IncarnationRecord } from './incarnation.ts';
@@ -17,6 +18,7 @@ const RecordFile = z.object({
   boot_id: z.string().optional(),
   /** Stopped by the operator, or come to their end. */
   stopped: z.array(z.string()).optional(),
+  start: ServiceStart.optional(),
   slots: z.array(
     z.object({
       slot: z.string(),
@@ -37,7 +39,7 @@ const RecordFile = z.object({
 export interface RecordHost {
   path: string;
   /** What runs now, and which slots are to stay down. */
-  compose: () => { records: IncarnationRecord[]; stopped: string[] };
+  compose: () => { records: IncarnationRecord[]; stopped: string[]; start: ServiceStart };
   problems: Problems;
   /** A problem came or went. */
   told: () => void;
@@ -81,9 +83,9 @@ export class RecordBook {
 
   #write(): void {
     const { compose, problems, told } = this.#host;
-    const { records, stopped } = compose();
+    const { records, ...rest } = compose();
     try {
-      this.#file.write(`${JSON.stringify({ version: 1, boot_id: bootId(), slots: records, stopped }, null, 2)}\n`);
+      this.#file.write(`${JSON.stringify({ version: 1, boot_id: bootId(), slots: records, ...rest }, null, 2)}\n`);
       if (problems.delete('records')) told();
     } catch (thrown) {
       const what = `slots.json was not written: a new supervisor could not take these workers over: ${messageOf(thrown)}`;
@@ -100,18 +102,22 @@ export interface FoundProcesses {
   leftovers: IncarnationRecord[];
   /** Slots that are to stay down although they start at boot: nobody has booted since. */
   stopped: ReadonlySet<string>;
+  /** How the service that left living processes was started; undefined when none lives, or its release did not record it. */
+  start: ServiceStart | undefined;
 }
 
 /** What an earlier supervisor left running. A half-written or foreign file proves nothing and finds nothing. */
 export function findProcesses(path: string): FoundProcesses {
   let records: IncarnationRecord[] = [];
   let stopped: string[] = [];
+  let start: ServiceStart | undefined;
   try {
     const written = readJson(path);
     // Usually the service was stopped in good order, and there is nothing to check.
     const parsed = written === undefined ? undefined : RecordFile.safeParse(written);
     if (parsed?.success) {
       records = parsed.data.slots;
+      start = parsed.data.start;
       if (parsed.data.boot_id === bootId()) stopped = parsed.data.stopped ?? [];
     }
   } catch {
@@ -120,7 +126,7 @@ export function findProcesses(path: string): FoundProcesses {
   const thisBoot = records.filter((record) => record.boot_id === bootId());
   const alive = thisBoot.filter(isSameProcess);
   const leftovers = thisBoot.filter((record) => !alive.includes(record) && hasLeftovers(record));
-  return { alive, leftovers, stopped: new Set(stopped) };
+  return { alive, leftovers, stopped: new Set(stopped), start: alive.length > 0 ? start : undefined };
 }
 
 /** Its group lives on; or it has a cgroup, whose directory at least is to be removed. */

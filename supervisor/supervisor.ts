@@ -9,7 +9,7 @@ import { limits } from '../base/limits.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
-import type { Joining, Receipt, Status } from '../ipc/contracts/supervisor.ts';
+import type { DashboardPlace, Joining, Receipt, ServiceStart, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
@@ -53,6 +53,8 @@ export interface SupervisorOptions {
   bootstrap: string | undefined;
   /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
   only?: string[];
+  /** How it was asked to serve the dashboard. */
+  place?: DashboardPlace;
   join?(asked: Joining): void;
   /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
   homeBeatMs?: number;
@@ -129,12 +131,14 @@ export class Supervisor {
   /** On the way down: wait for running work, for the stop signal alone, or for nothing. */
   #haste: 'none' | 'signal' | 'kill' = 'none';
   #only: Set<string> | undefined;
+  #place: DashboardPlace;
 
   constructor(options: SupervisorOptions, token: string, lock: HeldLock) {
     this.#options = options;
     this.home = options.home;
     this.#lock = lock;
     this.#only = options.only ? new Set(options.only) : undefined;
+    this.#place = options.place ?? {};
     this.#settings = new Settings(options.home);
     this.#redact.learn([token]);
     const sink = openLogSink(options.home, 'supervisor', this.#settings.config.logging);
@@ -177,6 +181,7 @@ export class Supervisor {
   /** From owning the home to knowing what runs and what is wanted. Answers the wanted slots. */
   async prepare(found: FoundProcesses): Promise<SlotRunner[]> {
     this.#settings.report(this.#problems, this.log, this.#redact);
+    this.#continueStart(found);
     for (const spec of this.#options.specs(this.#settings.config)) this.#addSlot(spec);
     this.#checkOrder();
     for (const slot of found.stopped) this.#stopped.add(slot);
@@ -215,7 +220,7 @@ export class Supervisor {
     runner: SlotRunner,
     { actor, cause, drain }: { actor: string; cause: string; drain: boolean },
   ): Promise<Receipt> {
-    if (this.#down) throw new AgentError('DRAINING', 'the service is going down');
+    this.refuseWhileGoingDown();
     this.#order.forget(runner);
     if (action === 'stop') this.#stopped.add(runner.spec.slot);
     else this.#stopped.delete(runner.spec.slot);
@@ -230,22 +235,35 @@ export class Supervisor {
     return receipt;
   }
 
-  /** Turns a service that a chat started into the full one; running slots are not touched. */
+  /** Turns a service that a chat started into the full one; running slots are not touched. Errors: DRAINING. */
   wantAll(asked: Joining): boolean {
+    this.refuseWhileGoingDown();
     if (!this.#only) return false;
-    this.#options.join?.(asked);
-    this.demo ||= asked.demo ?? false;
+    this.#join(asked);
     this.reload();
     this.#only = undefined;
     this.#order.start(this.#reconcile());
+    this.#records.soon();
     return true;
   }
 
-  /** True once every wanted slot is ready; false when the time is over or all that is left has failed. */
+  #join({ demo, ...place }: Joining): void {
+    this.demo ||= demo ?? false;
+    this.#place = place;
+    this.#options.join?.({ ...place, demo: this.demo });
+  }
+
+  /** Errors: DRAINING. */
+  refuseWhileGoingDown(): void {
+    if (this.#down) throw new AgentError('DRAINING', 'the service is going down', { fix: 'wait until it is down, then run `agent up`' });
+  }
+
+  /** True once every wanted slot is ready; false when the time is over, all that is left has failed, or the service goes down. */
   async waitReady(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     const waiting = () => [...this.slots.values()].filter((runner) => runner.isWanted && runner.state !== 'ready');
-    await this.#changes.until(() => this.#order.isDone && waiting().every(({ state }) => state === 'parked'), timeoutMs, signal);
-    return this.#order.isDone && waiting().length === 0;
+    const isSettled = () => this.#order.isDone && waiting().every(({ state }) => state === 'parked');
+    await this.#changes.until(() => this.#down !== undefined || isSettled(), timeoutMs, signal);
+    return this.#down === undefined && this.#order.isDone && waiting().length === 0;
   }
 
   /** Drains and stops everything, those that use others first. A second call joins; without `drain` it ends the waiting for running work. */
@@ -255,6 +273,7 @@ export class Supervisor {
     if (!drain && this.#haste === 'none') this.#haste = 'signal';
     if (this.#down && !drain) for (const runner of this.slots.values()) runner.skipDrain();
     this.#down ??= this.#goDown(actor);
+    this.#changes.happened();
     return this.#down;
   }
 
@@ -351,6 +370,13 @@ export class Supervisor {
     const { version, code } = this.#options.release;
     const path = this.home.profile(spec.profile).gatewayState;
     this.#gatewayRecords.set(spec.slot, createGatewayRecord({ path, home: this.home.root, version, code, log: this.log }));
+  }
+
+  /** A supervisor that adopts the workers of a full service supervises the full service, as it was started. */
+  #continueStart({ start, alive }: FoundProcesses): void {
+    if (start) this.#join({ ...start, ...this.#place });
+    const isFull = start?.full ?? alive.some(({ slot }) => !this.#only?.has(slot));
+    if (isFull) this.#only = undefined;
   }
 
   /** Which slots intent says are to run. */
@@ -453,12 +479,13 @@ export class Supervisor {
     this.#snapshot.soon();
   }
 
-  #onRecord(): { records: IncarnationRecord[]; stopped: string[] } {
+  #onRecord(): { records: IncarnationRecord[]; stopped: string[]; start: ServiceStart } {
     const all = [...this.slots.values()];
     const finished = all.filter(({ isFinished }) => isFinished).map(({ spec }) => spec.slot);
     return {
       records: all.flatMap(({ incarnation }) => (incarnation && incarnation.pid > 0 ? [incarnation.record] : [])),
       stopped: [...this.#stopped, ...finished],
+      start: { full: this.#only === undefined, demo: this.demo, ...this.#place },
     };
   }
 

@@ -2,6 +2,7 @@
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
+import type { Supervisor } from '../../supervisor/supervisor.ts';
 import { formatDuration } from '../../base/time.ts';
 import type { Status } from '../../ipc/contracts/supervisor.ts';
 import { openHome, type Home } from '../../state/home.ts';
@@ -46,19 +47,16 @@ async function background(home: Home, options: LaunchOptions, input: Input): Pro
 /** A service that runs is left as it is. */
 async function sayRunning(home: Home, status: Status, options: LaunchOptions, input: Input): Promise<number> {
   const { pid, started_at } = status.supervisor;
-  if (input.json) printJson({ already_running: true, dashboard: await loginAddress(home, status), status });
-  else {
-    print(`The service already runs (supervisor ${pid}, up ${formatDuration(Date.now() - Date.parse(started_at))}).`);
-    await printDashboard(home, status);
-  }
+  if (!input.json) print(`The service already runs (supervisor ${pid}, up ${formatDuration(Date.now() - Date.parse(started_at))}).`);
+  const code = await report(home, status, input, true);
   sayKept(options, status);
-  return exitCodes.ok;
+  return code;
 }
 
-/** What became of the start. The service stays up in any case. */
-async function report(home: Home, status: Status, input: Input): Promise<number> {
+/** The result of the start. The service stays up in any case. */
+async function report(home: Home, status: Status, input: Input, isRunning = false): Promise<number> {
   const unready = unreadyLines(status.workers);
-  if (input.json) printJson({ already_running: false, dashboard: await loginAddress(home, status), status });
+  if (input.json) printJson({ already_running: isRunning, dashboard: await loginAddress(home, status), status });
   else await printDashboard(home, status);
   // With --json one error, whatever the number of slots.
   for (const line of input.json && unready.length ? [unready.join('; ')] : unready)
@@ -69,17 +67,15 @@ async function report(home: Home, status: Status, input: Input): Promise<number>
 async function foreground(home: Home, options: LaunchOptions, input: Input): Promise<number> {
   const { runSupervisor } = await import('../agentd.ts');
   process.title = 'agent-supervisor';
-  const supervisor = await runSupervisor(options).catch((thrown: unknown) => {
-    if (isAgentError(thrown) && thrown.code === 'ALREADY_RUNNING') return undefined;
+  const supervisor = await runOrJoin(home, options, runSupervisor).catch((thrown: unknown) => {
     if (!isAgentError(thrown) || thrown.code !== 'HOME_UNUSABLE') throw thrown;
-    // Whoever starts this again and again is told that a restart cannot help.
+    // A service manager that starts this again and again learns that a restart cannot help.
     printError(thrown, input.json);
     return exitCodes.config;
   });
   if (typeof supervisor === 'number') return supervisor;
-  if (!supervisor) {
-    using link = await dialSupervisor(home, { startingMs: limits.ipc.startingMs });
-    const { status, changed } = await joinService(home, link, options);
+  if ('changed' in supervisor) {
+    const { status, changed } = supervisor;
     return changed ? report(home, status, input) : sayRunning(home, status, options, input);
   }
   let leaving = false;
@@ -93,6 +89,36 @@ async function foreground(home: Home, options: LaunchOptions, input: Input): Pro
   if (!leaving) await report(home, supervisor.status(), input);
   await supervisor.ended;
   return exitCodes.ok;
+}
+
+type Join = NonNullable<Awaited<ReturnType<typeof joinService>>>;
+
+/** The supervisor in this process, or the service that runs already; one that is going down is waited for. */
+async function runOrJoin(
+  home: Home,
+  options: LaunchOptions,
+  runSupervisor: (options: LaunchOptions) => Promise<Supervisor>,
+): Promise<Supervisor | Join> {
+  for (const sinceMs = performance.now(); ;) {
+    try {
+      return await runSupervisor(options);
+    } catch (thrown) {
+      if (!isAgentError(thrown) || thrown.code !== 'ALREADY_RUNNING' || performance.now() - sinceMs > limits.supervisor.endMs) throw thrown;
+    }
+    const joined = await joinRunning(home, options);
+    if (joined) return joined;
+  }
+}
+
+/** Undefined when it ended meanwhile. */
+async function joinRunning(home: Home, options: LaunchOptions): Promise<Join | undefined> {
+  try {
+    using link = await dialSupervisor(home, { startingMs: limits.supervisor.mendedMs });
+    return await joinService(home, link, options);
+  } catch (thrown) {
+    if (isAgentError(thrown) && thrown.code === 'NO_SUPERVISOR') return undefined;
+    throw thrown;
+  }
 }
 
 async function printDashboard(home: Home, status: Status): Promise<void> {

@@ -182,13 +182,17 @@ export type DashboardPlace = z.infer<typeof DashboardPlace>;
 export const Joining = z.object({ demo: z.boolean().optional(), ...DashboardPlace.shape });
 export type Joining = z.infer<typeof Joining>;
 
-/** Makes a service that `agent chat` started into the full one: every boot slot is wanted, the dashboard where it is asked for, the rehearsal model on offer. */
+/** How a service was started; `full`: every boot slot is wanted, not only those of `agent chat`. Kept in `run/slots.json` for the next supervisor. */
+export const ServiceStart = z.object({ full: z.boolean(), ...Joining.shape });
+export type ServiceStart = z.infer<typeof ServiceStart>;
+
+/** Errors: DRAINING while the service goes down. Makes a service that `agent chat` started into the full one: every boot slot is wanted, the dashboard where it is asked for, the rehearsal model on offer. */
 export const wantAll = method('supervisor.want_all', {
   params: Joining,
   result: z.object({ changed: z.boolean() }),
 });
 
-/** Resolves when every wanted slot is ready, or says which are not when `timeout_ms` has passed. */
+/** Resolves when every wanted slot is ready, or says which are not when `timeout_ms` has passed. Errors: DRAINING. */
 export const waitReady = method('supervisor.wait_ready', {
   params: z.object({ timeout_ms: z.number().int().min(0).default(limits.supervisor.upMs) }),
   result: z.object({ ready: z.boolean(), status: Status }),
