@@ -127,6 +127,8 @@ export const limits = {
     snapshotStaleMs: 75_000,
     /** How long `agent status` waits for it then. */
     snapshotAskMs: 2_000,
+    /** A heartbeat of the supervisor in its lock (every `state.homeBeatMs`) that is older than this is late: with the question, `agent status` knows within 15 s. */
+    beatLateMs: 12_000,
     /** Resource samples; `agent status` reads memory afresh by itself. Each sample costs 2 ms: the idle service stays under 0.1 % of a core. */
     sampleMs: 30_000,
     /** Samples kept in memory for the report of an abnormal end. */

@@ -10,7 +10,13 @@ export async function askSnapshot(home: Home): Promise<Snapshot | undefined> {
   const signal = AbortSignal.timeout(limits.supervisor.snapshotAskMs);
   try {
     using link = await dialSupervisor(home, { signal });
-    return { status: await link.call(status, {}, { signal }), live: true, ageMs: 0, pausedProfiles: pausedProfiles(home) };
+    return {
+      status: await link.call(status, {}, { signal }),
+      live: true,
+      supervisor: 'running',
+      ageMs: 0,
+      pausedProfiles: pausedProfiles(home),
+    };
   } catch {
     return undefined;
   }

@@ -3,21 +3,23 @@
  * supervisor is busy. Says whether the one who wrote it still lives, and reads memory afresh.
  */
 import { readFileSync } from 'node:fs';
+import { checkedRows, type CheckedRow } from './checkedRows.ts';
 import type { Status } from '../ipc/contracts/supervisor.ts';
 import { readJson } from '../state/atomicFile.ts';
 import { DEFAULT_PROFILE, listProfiles, type Home } from '../state/home.ts';
 import { ownPause, readPause } from '../state/pause.ts';
-import { isSameProcess, startTimeOf } from '../state/processIdentity.ts';
+import { isSameProcess } from '../state/processIdentity.ts';
 
-export type WorkerRow = Status['workers'][number];
+export type WorkerRow = CheckedRow;
 
 /** The pause of one profile alone; what holds all of them is `paused` of the status. */
 export type ProfilePause = Omit<NonNullable<Status['paused']>, 'held'> & { profile: string };
 
 export interface Snapshot {
-  status: Status;
-  /** The supervisor that wrote it still runs. */
+  status: Omit<Status, 'workers'> & { workers: WorkerRow[] };
+  /** The supervisor that wrote it still runs, and its rows are true. */
   live: boolean;
+  supervisor: 'running' | 'not_responding' | 'gone';
   ageMs: number;
   /** Read now, as `paused` is. */
   pausedProfiles: ProfilePause[];
@@ -34,8 +36,9 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
   const written = read(home.run.status);
   if (!written) return undefined;
   const live = isSameProcess(written.supervisor);
+  const rows = live ? written.workers : checkedRows(home, written, false);
   const fresh = live && written.workers.length <= FRESH_MAX;
-  const workers = written.workers.map((row) => ({
+  const workers = rows.map((row) => ({
     // Twice: the order of the fields stays, what is known stays.
     ...row,
     ...NEWER_FIELDS,
@@ -45,16 +48,15 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
   return {
     status: { ...written, paused: pauseNow(home, { nowMs, held: written.paused?.held ?? 0 }), workers },
     live,
+    supervisor: live ? 'running' : 'gone',
     ageMs: Math.max(0, nowMs - Date.parse(written.at)),
     pausedProfiles: pausedProfiles(home, nowMs),
   };
 }
 
 /** Every slot that is meant to run is ready. */
-export const allReady = ({ workers }: Status): boolean => workers.every(({ desired, state }) => desired !== 'up' || state === 'ready');
-
-/** Does the process of this row still live? Says nothing about which process it is. One that nobody has reaped is dead. */
-export const isAlive = (pid: number | null): boolean => pid !== null && startTimeOf(pid) !== undefined;
+export const allReady = ({ workers }: Pick<Status, 'workers'>): boolean =>
+  workers.every(({ desired, state }) => desired !== 'up' || state === 'ready');
 
 function read(path: string): Status | undefined {
   try {

@@ -6,7 +6,7 @@ import { formatDuration } from '../base/time.ts';
 import type { Paint } from '../base/paint.ts';
 import { visibleText } from '../base/visibleText.ts';
 import type { Snapshot, WorkerRow } from './snapshot.ts';
-import { causeOf, fateOf, pauseLines, pidText, problemLine, shownState, upText } from './statusView.ts';
+import { causeOf, fateOf, pauseLines, pidText, problemLine, shownState, staleHead, upText } from './statusView.ts';
 import { bytesForPeople, cutToWidth, visibleWidth } from './terminal.ts';
 
 export interface Screen {
@@ -48,13 +48,14 @@ interface Column {
 
 /** All lines of the screen, none longer than it is wide, no more than it is high. */
 export function statusScreen(
-  { status, live, ageMs, pausedProfiles }: Snapshot,
+  snapshot: Snapshot,
   { screen, trend, paint, nowMs }: { screen: Screen; trend: Trend; paint: Paint; nowMs: number },
 ): string[] {
+  const { status, live, pausedProfiles } = snapshot;
   const { supervisor, workers, paused, problems } = status;
   const head = live
     ? `${paint('bold', 'agent')} ${supervisor.version}  supervisor ${supervisor.pid}, up ${formatDuration(nowMs - Date.parse(supervisor.started_at))}  ${paint('dim', supervisor.home)}`
-    : `${paint('yellow', `No supervisor runs on ${supervisor.home}.`)} This was true ${formatDuration(ageMs)} ago.`;
+    : staleHead(snapshot, paint);
   const foot = footer({ workers, paused, pausedProfiles, problems, live, paint, nowMs });
   const room = Math.max(1, screen.rows - foot.length - 5);
   const shown = workers.length > room ? workersWithTrouble(workers).slice(0, room - 1) : workers;
@@ -96,13 +97,13 @@ function columnsFor(rows: readonly WorkerRow[], { live, trend, paint, nowMs }: L
   return [
     { title: 'SLOT', cell: ({ slot }) => slot, spare: 0 },
     { title: 'STATE', cell: (row) => shownState(row, live, paint), spare: 0 },
-    { title: 'UP', cell: (row) => upText(row, live, nowMs), right: true, spare: 1 },
+    { title: 'UP', cell: (row) => upText(row, nowMs), right: true, spare: 1 },
     { title: 'MEMORY', cell: ({ rss_bytes: rss }) => (rss === null ? '-' : bytesForPeople(rss)), right: true, spare: 2 },
     { title: 'CPU', cell: ({ cpu_percent: cpu }) => number(cpu, '%'), right: true, spare: 3 },
     { title: 'RESTARTS', cell: ({ restarts }) => (restarts === 0 ? '0' : paint('yellow', String(restarts))), right: true, spare: 4 },
     { title: 'LAG', cell: ({ lag_ms: lag }) => (lag === null ? '-' : `${Math.round(lag)} ms`), right: true, spare: 6 },
     { title: 'FDS', cell: ({ fds }) => number(fds), right: true, spare: 7 },
-    { title: 'PID', cell: (row) => pidText(row, live), right: true, spare: 8 },
+    { title: 'PID', cell: (row) => pidText(row), right: true, spare: 8 },
     { title: 'TREND', cell: ({ slot }) => paint('cyan', sparkline(trend.get(slot)?.rss ?? [])), spare: 5 },
     { title: 'GROWTH', cell: ({ leak_bytes_per_hour: leak }) => growthText(leak), right: true, spare: 9 },
     ...(noted ? [{ title: 'NOTE', cell: (row: WorkerRow) => fateOf(row, nowMs), spare: 3.5 }] : []),

@@ -2,8 +2,12 @@
 import { formatDuration } from '../base/time.ts';
 import type { Paint, Style } from '../base/paint.ts';
 import { visibleText } from '../base/visibleText.ts';
+<<<<<<< HEAD
 import type { WaitingWork } from '../ipc/contracts/peer.ts';
 import { isAlive, type ProfilePause, type Snapshot, type WorkerRow } from './snapshot.ts';
+=======
+import type { ProfilePause, Snapshot, WorkerRow } from './snapshot.ts';
+>>>>>>> 463ae4d (agent: report a supervisor that does not respond, end it by proof of identity)
 import { bytesForPeople, table } from './terminal.ts';
 
 const stateStyle: Record<WorkerRow['state'], Style> = {
@@ -15,11 +19,12 @@ const stateStyle: Record<WorkerRow['state'], Style> = {
   down: 'dim',
 };
 
-export function statusView({ status, live, ageMs, pausedProfiles }: Snapshot, paint: Paint, nowMs = Date.now()): string {
+export function statusView(snapshot: Snapshot, paint: Paint, nowMs = Date.now()): string {
+  const { status, live, pausedProfiles } = snapshot;
   const { supervisor, paused, problems, workers } = status;
   const head = live
     ? `${paint('bold', 'agent')} ${supervisor.version}  supervisor ${supervisor.pid}, up ${since(supervisor.started_at, nowMs)}  ${paint('dim', supervisor.home)}`
-    : `${paint('yellow', `No supervisor runs on ${supervisor.home}.`)} What follows was true ${formatDuration(ageMs)} ago.`;
+    : staleHead(snapshot, paint);
   const rows = workers.map((row) => cells(row, live, paint, nowMs));
   const lines = [head, '', table([header.map((title) => paint('dim', title)), ...rows])];
   if (live)
@@ -30,6 +35,13 @@ export function statusView({ status, live, ageMs, pausedProfiles }: Snapshot, pa
   for (const line of unreadyLines(live ? workers : [])) lines.push(`${paint('red', 'Not ready:')} ${line}`);
   for (const problem of problems) lines.push(problemLine(problem, paint));
   return lines.join('\n');
+}
+
+/** First line above rows that no supervisor keeps true. */
+export function staleHead({ status, supervisor: state, ageMs }: Snapshot, paint: Paint): string {
+  const { pid, home } = status.supervisor;
+  const head = state === 'gone' ? `No supervisor runs on ${home}.` : `The supervisor (process ${pid}) of ${home} is not responding.`;
+  return `${paint(state === 'gone' ? 'yellow' : 'red', head)} This is its last snapshot (${formatDuration(ageMs)} old), with every process checked now.`;
 }
 
 export const problemLine = ({ what, fix }: Snapshot['status']['problems'][number], paint: Paint): string =>
@@ -58,12 +70,12 @@ const header = ['SLOT', 'STATE', 'PID', 'UP', 'RESTARTS', 'MEMORY', 'CPU', 'FDS'
 
 function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): string[] {
   const { slot, pid, restarts, rss_bytes: rss, cpu_percent: cpu, fds } = row;
-  const here = live ? pid !== null : isAlive(pid);
+  const here = pid !== null;
   return [
     slot,
     shownState(row, live, paint),
-    pidText(row, live),
-    upText(row, live, nowMs),
+    pidText(row),
+    upText(row, nowMs),
     String(restarts),
     rss === null || !here ? '-' : bytesForPeople(rss),
     cpu === null || !here ? '-' : `${cpu}%`,
@@ -72,16 +84,17 @@ function cells(row: WorkerRow, live: boolean, paint: Paint, nowMs: number): stri
   ];
 }
 
-/** Of a service that is gone: a worker may live on without it, and what ran may not. */
-export function shownState({ state, pid, liveness }: WorkerRow, live: boolean, paint: Paint): string {
-  if (!live && pid !== null) return isAlive(pid) ? paint('yellow', 'alone') : paint('dim', 'gone');
+/** Without a supervisor that responds a worker may run on alone. */
+export function shownState({ state, pid, liveness, gone }: WorkerRow, live: boolean, paint: Paint): string {
+  if (gone) return paint('dim', 'gone');
+  if (!live && pid !== null) return paint('yellow', 'alone');
   return liveness && liveness !== 'ok' ? paint('yellow', liveness) : paint(stateStyle[state], state);
 }
 
-export const pidText = ({ pid }: WorkerRow, live: boolean): string => (pid === null || !(live || isAlive(pid)) ? '-' : String(pid));
+export const pidText = ({ pid }: WorkerRow): string => (pid === null ? '-' : String(pid));
 
-export const upText = ({ pid, state, since: at }: WorkerRow, live: boolean, nowMs: number): string =>
-  pid !== null && state !== 'down' && (live || isAlive(pid)) ? since(at, nowMs) : '-';
+export const upText = ({ pid, state, since: at }: WorkerRow, nowMs: number): string =>
+  pid !== null && state !== 'down' ? since(at, nowMs) : '-';
 
 /** What became of it and what comes next; empty when there is nothing to say. */
 export function fateOf(row: WorkerRow, nowMs: number): string {

@@ -7,7 +7,8 @@ import { basename, dirname } from 'node:path';
 import { coalesced } from '../base/coalesce.ts';
 import { painter } from '../base/paint.ts';
 import type { Home } from '../state/home.ts';
-import { readSnapshot, type Snapshot } from './snapshot.ts';
+import { currentSnapshot } from './currentSnapshot.ts';
+import type { Snapshot } from './snapshot.ts';
 import { noteTrend, statusScreen, type Screen, type Trend } from './statusScreen.ts';
 import { steadyText } from '../base/visibleText.ts';
 import { out, writeOut } from './terminal.ts';
@@ -28,9 +29,12 @@ export async function watchStatus(home: Home): Promise<Snapshot | undefined> {
   const enough = Promise.withResolvers<void>();
   let snapshot: Snapshot | undefined;
   let trendAtMs = 0;
-  const draw = () => {
+  let isOver = false;
+  const draw = async () => {
+    const found = await currentSnapshot(home);
+    if (isOver) return;
     const nowMs = Date.now();
-    snapshot = readSnapshot(home, nowMs);
+    snapshot = found;
     if (snapshot && nowMs - trendAtMs >= LOOK_MS / 2) {
       noteTrend(trend, snapshot.status.workers);
       trendAtMs = nowMs;
@@ -47,14 +51,17 @@ export async function watchStatus(home: Home): Promise<Snapshot | undefined> {
     process.once(signal, enough.resolve);
     life.defer(() => process.off(signal, enough.resolve));
   }
-  const soon = coalesced(draw);
+  life.defer(() => {
+    isOver = true;
+  });
+  const soon = coalesced(() => void draw());
   life.defer(() => soon.cancel());
   process.stdout.on('resize', soon);
   life.defer(() => process.stdout.off('resize', soon));
   life.defer(watchFile(home.run.status, soon));
   const timer = setInterval(soon, LOOK_MS);
   life.defer(() => clearInterval(timer));
-  draw();
+  await draw();
   await enough.promise;
   return snapshot;
 }

@@ -2,21 +2,23 @@
  * What a killed supervisor left running: workers outlive it by intent, sidecars for as long as they like. `agent down`
  * ends both without starting a supervisor, and nobody can start one meanwhile.
  */
+import { existsSync } from 'node:fs';
 import { limits } from '../base/limits.ts';
 import { AgentError } from '../base/errors.ts';
 import { sleep } from '../base/time.ts';
 import { stop } from '../ipc/contracts/peer.ts';
 import { dial } from '../ipc/dial.ts';
-import { readToken, type Home } from '../state/home.ts';
+import { prepareHome, readToken, type Home } from '../state/home.ts';
 import { acquireHomeLock } from '../state/homeLock.ts';
-import { homeIdOf, processesOfHome, slotOfMark, type Marked } from '../state/marks.ts';
+import type { HeldLock } from '../state/lock.ts';
+import { slotOfMark, type Marked } from '../state/marks.ts';
 
-/** The slots that were ended. Errors: LOCK_HELD, STOP_FAILED naming what lives on. */
-export async function stopOrphans(home: Home, { drain }: { drain: boolean }): Promise<string[]> {
-  const look = () => processesOfHome(homeIdOf(home.root));
+/** `look`: finds the processes of the service. Answers the slots that were ended. Errors: LOCK_HELD, STOP_FAILED naming what lives on. */
+export async function stopOrphans(home: Home, { drain, look }: { drain: boolean; look: () => Marked[] }): Promise<string[]> {
   const found = look();
   if (found.length === 0) return [];
-  using _lock = await acquireHomeLock(home.run.supervisorLock, 'agent down');
+  // Of a home that was removed there is nothing to lock.
+  using _lock = existsSync(home.root) ? await lockHome(home) : undefined;
   const slots = [...new Set(found.map(({ value }) => slotOfMark(value)))];
   const draining = drain ? await askToStop(home, slots) : new Set<number>();
   const left = await endAll(look, draining);
@@ -27,6 +29,11 @@ export async function stopOrphans(home: Home, { drain }: { drain: boolean }): Pr
     });
   }
   return slots;
+}
+
+function lockHome(home: Home): Promise<HeldLock> {
+  prepareHome(home);
+  return acquireHomeLock(home.run.supervisorLock, 'agent down');
 }
 
 /** Workers drain by themselves and close their stores. Answers those that will; a sidecar has no socket. */

@@ -49,6 +49,24 @@ export function startTimeOf(pid: number): number | undefined {
   }
 }
 
+/** Stopped by a signal (SIGSTOP) or a debugger. False where the system does not show it. */
+export function isStopped(pid: number): boolean {
+  try {
+    return process.platform === 'linux' && /^[Tt]$/.test(statFields(pid)[0]!);
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined when there is no such process, or the system does not show it. */
+export function parentOf(pid: number): number | undefined {
+  try {
+    return process.platform === 'linux' ? Number(statFields(pid)[1]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export const identityOf = (pid: number): ProcessIdentity => ({ pid, start_time: startTimeOf(pid) ?? 0, boot_id: bootId() });
 
 /** True only when the very process of the record still lives. */

@@ -2,6 +2,7 @@
  * The supervisor's main flow: own the home, find what an earlier supervisor left, reconcile intent, serve the control
  * socket, start what is wanted, watch, take all down in order. It does no worker's work and imports no service.
  */
+import { existsSync } from 'node:fs';
 import { giveMemoryBack } from '../base/afterStart.ts';
 import { AgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
@@ -13,6 +14,7 @@ import type { DashboardPlace, Joining, Receipt, ServiceStart, Status } from '../
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
+import { writeFileAtomic, writeJsonAtomic } from '../state/atomicFile.ts';
 import { stampOf } from '../state/fileStamp.ts';
 import type { HeldLock } from '../state/lock.ts';
 import { openLogSink } from '../state/logs.ts';
@@ -103,6 +105,7 @@ export class Supervisor {
   readonly ended: Promise<void>;
   #options: SupervisorOptions;
   #lock: HeldLock;
+  #token: string;
   #server: SocketServer | undefined;
   #life = new AsyncDisposableStack();
   #startedAt = new Date().toISOString();
@@ -137,6 +140,7 @@ export class Supervisor {
     this.#options = options;
     this.home = options.home;
     this.#lock = lock;
+    this.#token = token;
     this.#only = options.only ? new Set(options.only) : undefined;
     this.#place = options.place ?? {};
     this.#settings = new Settings(options.home);
@@ -303,9 +307,15 @@ export class Supervisor {
     return this.#receipts.recent(slot, limit);
   }
 
-  /** Somebody may have cleaned up `run/`: the control socket comes back at the next pulse. */
-  async #mendSocket(): Promise<void> {
+  /** `run/` may have been cleared: what commands and the next supervisor need is made again at the next pulse. */
+  async #mendRun(): Promise<void> {
+    const { root, run } = this.home;
     try {
+      if (!existsSync(run.token) && existsSync(root)) {
+        prepareHome(this.home);
+        writeFileAtomic(run.token, `${this.#token}\n`);
+      }
+      if (!existsSync(run.supervisorLock) && existsSync(run.dir)) writeJsonAtomic(run.supervisorLock, this.#lock.record);
       if (await this.#server?.mend()) this.log.warn('the control socket was gone; it is there again');
     } catch (thrown) {
       this.#problems.set(
@@ -452,7 +462,7 @@ export class Supervisor {
         this.look();
         this.#snapshot.check();
         this.#records.check();
-        void this.#mendSocket();
+        void this.#mendRun();
         for (const runner of this.slots.values()) runner.check(nowMs, this.bounds);
         this.#leaveWhenUnused(nowMs);
         this.upkeep.pulse(nowMs);

@@ -8,14 +8,12 @@ import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
 import type { ConversationHost, NewSession } from '../../chat/conversation.ts';
 import type { Outcome } from '../../chat/promptWatch.ts';
-import type { Link } from '../../ipc/link.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, listOption, textOption, type Command, type Input } from '../command.ts';
 import { dialWorker } from '../connect.ts';
-import { ensureSupervisor } from '../launch.ts';
 import { withProgress } from '../progress.ts';
-import { startInstalled } from '../service/startInstalled.ts';
 import { slotOf } from '../slots.ts';
+import { agentPresence } from '../withAgent.ts';
 import { note, out, print, printJson, printProblem } from '../terminal.ts';
 
 export const command: Command = {
@@ -72,7 +70,7 @@ async function run(input: Input): Promise<number> {
   const home = openHome();
   // Held open while we are here: a service that a chat started stays as long as it has clients.
   const slot = slotOf('agent', input.profile);
-  using _presence = await presence(home, slot);
+  using _presence = await agentPresence(home, slot);
   const host = hostOf(home, slot);
   return interactive ? await converse(host, input, { home, seed: prompt }) : await oneShot(host, prompt, input);
 }
@@ -218,12 +216,6 @@ function writeUsage(
   { session_id, status, usage, tools, error }: Omit<Outcome, 'session_id'> & { session_id: string | null },
 ): void {
   writeFileSync(path, `${JSON.stringify({ session_id, status, usage, tool_calls: tools.length, error }, null, 2)}\n`, { mode: 0o600 });
-}
-
-async function presence(home: Home, slot: string): Promise<Link> {
-  const start = async () => (await startInstalled(home)) ?? (await ensureSupervisor(home, { only: [slot] }));
-  const { link } = await withProgress('starting the agent', start);
-  return link;
 }
 
 function hostOf(home: Home, slot: string): ConversationHost {

@@ -1,20 +1,20 @@
-/** `agent status`: the snapshot as a table or JSON. Calls nobody unless it is damaged or old, loads next to nothing. */
+/** `agent status`: the snapshot as a table or JSON. Asks the supervisor only when the snapshot is damaged or in doubt, loads next to nothing. */
 import { existsSync } from 'node:fs';
 import { AgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
-import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
-import { formatDuration } from '../../base/time.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
-import { allReady, pausedProfiles, pauseNow, readSnapshot, type Snapshot } from '../snapshot.ts';
+import { currentSnapshot } from '../currentSnapshot.ts';
+import { allReady, pausedProfiles, pauseNow, type Snapshot } from '../snapshot.ts';
 import { pauseLines, statusView } from '../statusView.ts';
-import { note, out, print, printError, printJson } from '../terminal.ts';
+import { out, print, printError, printJson } from '../terminal.ts';
 
 export const command: Command = {
   name: 'status',
   summary: 'Show what runs, what does not, and why',
-  details: 'Exit code: 0 every wanted slot is ready, 1 some are not, 3 no supervisor runs (the last snapshot is shown with its age).',
+  details:
+    'Exit code: 0 every wanted slot is ready; 1 some are not, or the supervisor does not respond; 3 no supervisor runs. In the last two cases the last snapshot is shown with its age, and every process in it is checked.',
   options: [jsonOption, { flags: '-w, --watch', summary: 'a live table, until q or ctrl-C' }],
   examples: [
     { line: 'agent status', does: 'one line per slot' },
@@ -31,24 +31,14 @@ async function run(input: Input): Promise<number> {
   if (input.json) printJson(document(home, snapshot));
   else if (snapshot) print(statusView(snapshot, painter(out)));
   else for (const line of pauseLines(pauseNow(home), pausedProfiles(home), Date.now())) print(painter(out)('yellow', line));
-  if (!snapshot?.live) printError(noSupervisor(home, snapshot), input.json);
+  if (snapshot?.supervisor === 'not_responding') printError(notResponding(snapshot), input.json);
+  else if (!snapshot?.live) printError(noSupervisor(home, snapshot), input.json);
   return exitCode(snapshot);
 }
 
-/** What the supervisor has written; where that is damaged, or older than it can be, what it says itself. */
-async function currentSnapshot(home: Home): Promise<Snapshot | undefined> {
-  const written = readSnapshot(home);
-  const isOld = written !== undefined && written.live && written.ageMs > limits.supervisor.snapshotStaleMs;
-  if ((written && !isOld) || !existsSync(home.run.supervisorSocket)) return written;
-  const { askSnapshot } = await import('../askSnapshot.ts');
-  const asked = await askSnapshot(home);
-  if (!asked && isOld)
-    note(`agent: the supervisor has written nothing for ${formatDuration(written.ageMs)} and does not answer — agent doctor`);
-  return asked ?? written;
-}
-
 function exitCode(snapshot: Snapshot | undefined): number {
-  if (!snapshot?.live) return exitCodes.noSupervisor;
+  if (!snapshot || snapshot.supervisor === 'gone') return exitCodes.noSupervisor;
+  if (snapshot.supervisor === 'not_responding') return exitCodes.failed;
   return allReady(snapshot.status) ? exitCodes.ok : exitCodes.failed;
 }
 
@@ -59,8 +49,14 @@ function document(home: Home, snapshot: Snapshot | undefined): unknown {
     return { supervisor: null, ...pauses, problems: [], workers: [], at: null, home: home.root };
   }
   const { status, live, ageMs, pausedProfiles: paused_profiles } = snapshot;
-  return { ...status, paused_profiles, ...(live ? {} : { stale_ms: ageMs }) };
+  const supervisor = { ...status.supervisor, state: snapshot.supervisor };
+  return { ...status, supervisor, paused_profiles, ...(live ? {} : { stale_ms: ageMs }) };
 }
+
+const notResponding = ({ status: { supervisor } }: Snapshot): AgentError =>
+  new AgentError('NOT_RESPONDING', `supervisor not responding (process ${supervisor.pid} on ${supervisor.home})`, {
+    fix: 'end it with `agent down`, then `agent up`',
+  });
 
 function noSupervisor(home: Home, snapshot: Snapshot | undefined): AgentError {
   const past = snapshot ? '' : existsSync(home.run.status) ? `, and ${home.run.status} cannot be read` : ', and none has run there yet';

@@ -6,10 +6,11 @@ import type { Receipt } from '../../ipc/contracts/supervisor.ts';
 import { readReceipts } from '../../ipc/receiptFile.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, slotArgument, type Command, type Input } from '../command.ts';
-import { noSupervisor } from '../connect.ts';
+import { noSupervisor, notResponding } from '../connect.ts';
 import { knownSlots, receiptSentence, slotOf } from '../slots.ts';
 import { localTime, ago } from '../instants.ts';
-import { readSnapshot, type Snapshot } from '../snapshot.ts';
+import { currentSnapshot } from '../currentSnapshot.ts';
+import type { Snapshot } from '../snapshot.ts';
 import { unknownName } from '../suggest.ts';
 import { note, print, printJson } from '../terminal.ts';
 import { overviewText, whyText } from '../whyView.ts';
@@ -41,7 +42,7 @@ async function run(input: Input): Promise<number> {
   const slot = given === undefined ? undefined : slotOf(given, input.profile);
   if (hasFlag(input, 'receipts')) return showReceipts(home, slot, input);
   if (slot === undefined) return showOverview(home, input);
-  const why = explain(home, slot, lastOf(input, 1));
+  const why = await explain(home, slot, lastOf(input, 1));
   if (input.json) printJson(why);
   else print(whyText(why));
   return 0;
@@ -68,9 +69,9 @@ function receiptText(receipt: Receipt, nowMs: number): string {
 }
 
 /** What became of every slot: those that are not well first, then the latest end first. Errors: USAGE, NO_SUPERVISOR. */
-function showOverview(home: Home, input: Input): number {
+async function showOverview(home: Home, input: Input): Promise<number> {
   if (input.options.last !== undefined) throw new AgentError('USAGE', '--last is about one slot', { fix: 'agent why <slot> --last 5' });
-  const snapshot = readSnapshot(home);
+  const snapshot = await currentSnapshot(home);
   const rows = snapshot?.status.workers ?? [];
   const names = [...new Set([...rows.map(({ slot }) => slot), ...slotsWithBoxes(home.crash)])];
   if (names.length === 0) throw noSupervisor(home);
@@ -79,7 +80,7 @@ function showOverview(home: Home, input: Input): number {
   const slots = whys
     .toSorted((a, b) => rank(a) - rank(b) || (b.last_exit?.at ?? '').localeCompare(a.last_exit?.at ?? ''))
     .map(({ slot, state, sentence, fix, last_exit, times, first_at }) => ({ slot, state, sentence, fix, last_exit, times, first_at }));
-  if (!snapshot?.live) note(`agent: ${noSupervisor(home).message}; this is what is on record`);
+  if (!snapshot?.live) note(`agent: ${whoWatches(home, snapshot)}; this is what is on record`);
   if (input.json) printJson({ slots });
   else print(overviewText(slots));
   return 0;
@@ -95,16 +96,19 @@ function lastOf({ options }: Input, preset: number): number {
 }
 
 /** Errors: UNKNOWN_SLOT, NO_SUPERVISOR when nothing has ever been written about it. */
-function explain(home: Home, slot: string, count: number): Why {
-  const snapshot = readSnapshot(home);
+async function explain(home: Home, slot: string, count: number): Promise<Why> {
+  const snapshot = await currentSnapshot(home);
   const why = whyOf(home, slot, snapshot, count);
   if (why.state === null && why.last_exit === null) {
     if (!knownSlots(home).includes(slot)) throw unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT');
     throw noSupervisor(home);
   }
-  if (why.state !== null && !snapshot!.live) note(`agent: ${noSupervisor(home).message}; this is from its last snapshot`);
+  if (why.state !== null && !snapshot!.live) note(`agent: ${whoWatches(home, snapshot)}; this is from its last snapshot`);
   return why;
 }
+
+const whoWatches = (home: Home, snapshot: Snapshot | undefined): string =>
+  (snapshot?.supervisor === 'not_responding' ? notResponding(home) : noSupervisor(home)).message;
 
 function whyOf(home: Home, slot: string, snapshot: Snapshot | undefined, count: number): Why {
   const row = snapshot?.status.workers.find((worker) => worker.slot === slot);

@@ -34,6 +34,7 @@ const seen = (workers: WorkerRow[], more: Partial<Snapshot['status']> = {}): Sna
     ...more,
   },
   live: true,
+  supervisor: 'running',
   ageMs: 1_000,
   pausedProfiles: [],
 });
