@@ -2,12 +2,8 @@
 import { formatDuration } from '../base/time.ts';
 import type { Paint, Style } from '../base/paint.ts';
 import { visibleText } from '../base/visibleText.ts';
-<<<<<<< HEAD
 import type { WaitingWork } from '../ipc/contracts/peer.ts';
-import { isAlive, type ProfilePause, type Snapshot, type WorkerRow } from './snapshot.ts';
-=======
 import type { ProfilePause, Snapshot, WorkerRow } from './snapshot.ts';
->>>>>>> 463ae4d (agent: report a supervisor that does not respond, end it by proof of identity)
 import { bytesForPeople, table } from './terminal.ts';
 
 const stateStyle: Record<WorkerRow['state'], Style> = {
