@@ -1,7 +1,8 @@
 /** Starting the supervisor in the background: its own session, nothing of this terminal, proved by its socket. */
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegularText } from '../base/regularFile.ts';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
@@ -70,7 +71,7 @@ async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link;
   } catch (thrown) {
     // Another command was faster: its supervisor serves this one too.
     if (lockHolder(home.run.supervisorLock)) return undefined;
-    const said = readFileSync(accidents, 'utf8').trim().split('\n').at(-1) ?? '';
+    const said = readRegularText(accidents).trim().split('\n').at(-1) ?? '';
     const [what, fix] = said.replace(/^agent: /, '').split(/ — (.*)/s);
     throw new AgentError('START_FAILED', `the supervisor did not start${what ? `: ${what}` : ''}`, {
       cause: thrown,

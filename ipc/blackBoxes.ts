@@ -1,6 +1,7 @@
 /** What is known of the ends of a slot: its black boxes, read from `crash/` without a call, and the sentence made of them. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegularText } from '../base/regularFile.ts';
 import type { BlackBox } from './contracts/blackBox.ts';
 import type { LastExit, SlotState, WorkerStatus } from './contracts/supervisor.ts';
 
@@ -74,7 +75,7 @@ function filesOf(dir: string): string[] {
 
 function read(path: string): BlackBox | undefined {
   try {
-    const box = JSON.parse(readFileSync(path, 'utf8')) as BlackBox;
+    const box = JSON.parse(readRegularText(path)) as BlackBox;
     return typeof box.last_exit?.summary === 'string' && Array.isArray(box.tail) ? box : undefined;
   } catch {
     return undefined;

@@ -1,5 +1,6 @@
 /** The receipts on disk, which the supervisor writes and `agent why` reads with everything down (contract §4). */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { readRegularText } from '../base/regularFile.ts';
 import { limits } from '../base/limits.ts';
 import type { Receipt } from './contracts/supervisor.ts';
 
@@ -8,7 +9,7 @@ export const readReceipts = (path: string): Receipt[] => [`${path}.1`, path].fla
 
 function receiptsIn(path: string): Receipt[] {
   if (!existsSync(path)) return [];
-  return readFileSync(path, 'utf8')
+  return readRegularText(path)
     .split('\n')
     .flatMap((line) => {
       try {

@@ -1,6 +1,7 @@
 /** The profile that `agent` works on when no `-p` is given: one name in a file of the root home (`agent profile use`). */
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegularText } from '../base/regularFile.ts';
 import { writeFileAtomic } from './atomicFile.ts';
 import { DEFAULT_PROFILE, PROFILE_NAME, requireProfile, type Home } from './home.ts';
 
@@ -10,7 +11,7 @@ const pathOf = (home: Home): string => join(home.root, 'active_profile');
 export function activeProfile(home: Home): string {
   let name: string;
   try {
-    name = readFileSync(pathOf(home), 'utf8').trim();
+    name = readRegularText(pathOf(home)).trim();
   } catch {
     return DEFAULT_PROFILE;
   }

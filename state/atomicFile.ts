@@ -1,6 +1,7 @@
 /** Whole files written so that a reader, a crash or a full disk sees the old content or the new, never half. */
-import { closeSync, fsyncSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, lstatSync, openSync, readlinkSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { readRegularText } from '../base/regularFile.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 
@@ -64,7 +65,7 @@ export function writeError(path: string, cause: unknown): AgentError {
 export function readJson(path: string): unknown {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readRegularText(path);
   } catch (thrown) {
     if (errnoOf(thrown) === 'ENOENT') return undefined;
     throw thrown;

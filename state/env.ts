@@ -2,8 +2,8 @@
  * `.env` of a profile: where secrets stand. Read by the worker that needs one, one name at a time;
  * never copied into process.env, so no child inherits it.
  */
-import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { readRegularText, unreadableWhy } from '../base/regularFile.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { SECRET_NAME } from '../base/redact.ts';
 
@@ -37,10 +37,10 @@ export const looksSecret = (name: string, value: string): boolean =>
 
 function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
-    return parseEnv(readFileSync(path, 'utf8'));
+    return parseEnv(readRegularText(path));
   } catch (cause) {
     if (errnoOf(cause) === 'ENOENT') return {};
-    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, {
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${unreadableWhy(cause)})`, {
       cause,
       fix: `chmod 600 ${path} and own it`,
     });

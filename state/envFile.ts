@@ -2,8 +2,8 @@
  * Changes `.env` one variable at a time: everything else in the file stays as it is, comments and order too. Whatever is
  * written is read back the way workers read it before it replaces the file; what cannot be kept exactly is refused.
  */
-import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { readRegularText, unreadableWhy } from '../base/regularFile.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { writeFileAtomic } from './atomicFile.ts';
@@ -95,10 +95,10 @@ function quoted(name: string, value: string): string {
 
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularText(path);
   } catch (cause) {
     if (errnoOf(cause) === 'ENOENT') return '';
-    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, {
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${unreadableWhy(cause)})`, {
       cause,
       fix: `chmod 600 ${path} and own it`,
     });

@@ -2,7 +2,7 @@
  * `gateway_state.json` (contract §3): intent (`desired_state`) and observation (`gateway_state`) in
  * one file, one per home. Reading never fails a boot; a corrupt file is kept aside and named.
  */
-import { renameSync } from 'node:fs';
+import { lstatSync, renameSync } from 'node:fs';
 import { z } from '../base/lazyZod.ts';
 import { messageOf } from '../base/errors.ts';
 import { readJson, writeJsonAtomic } from './atomicFile.ts';
@@ -11,7 +11,7 @@ export const gatewayStates = ['starting', 'running', 'draining', 'degraded', 'st
 export type GatewayObserved = (typeof gatewayStates)[number];
 export type GatewayIntent = 'running' | 'stopped';
 
-/** Tolerant on purpose: unknown fields are kept, junk values become null. */
+/** Tolerant on purpose: unknown fields are kept, junk values become null; an unknown intent counts as `stopped`. */
 export const GatewayStateFile = z.looseObject({
   kind: z.string().optional(),
   pid: z.number().int().nullish().catch(null),
@@ -21,7 +21,7 @@ export const GatewayStateFile = z.looseObject({
   code_sha: z.string().nullish().catch(null),
   code_version: z.string().nullish().catch(null),
   gateway_state: z.enum(gatewayStates).nullish().catch(null),
-  desired_state: z.enum(['running', 'stopped']).nullish().catch(null),
+  desired_state: z.enum(['running', 'stopped']).nullish().catch('stopped'),
   exit_reason: z.string().nullish().catch(null),
   restart_requested: z.boolean().nullish().catch(null),
   active_agents: z.number().int().min(0).nullish().catch(0),
@@ -40,15 +40,19 @@ export const GatewayStateFile = z.looseObject({
 });
 export type GatewayStateFile = z.infer<typeof GatewayStateFile>;
 
-export type GatewayStateRead = { kind: 'absent' } | { kind: 'present'; state: GatewayStateFile } | { kind: 'corrupt'; problem: string };
+/** `written`: the intent as it is in the file. */
+export type GatewayStateRead =
+  | { kind: 'absent' }
+  | { kind: 'present'; state: GatewayStateFile; written: unknown }
+  | { kind: 'corrupt'; problem: string };
 
 export function readGatewayState(path: string): GatewayStateRead {
   try {
     const value = readJson(path);
-    if (value === undefined) return { kind: 'absent' };
+    if (value === undefined) return isLink(path) ? { kind: 'corrupt', problem: 'it is a link to nothing' } : { kind: 'absent' };
     const parsed = GatewayStateFile.safeParse(value);
     if (!parsed.success) return { kind: 'corrupt', problem: 'it is not a JSON object' };
-    return { kind: 'present', state: parsed.data };
+    return { kind: 'present', state: parsed.data, written: (value as { desired_state?: unknown }).desired_state };
   } catch (thrown) {
     return { kind: 'corrupt', problem: messageOf(thrown) };
   }
@@ -72,15 +76,21 @@ function wantsRunning({ desired_state, gateway_state }: GatewayStateFile): boole
   return gateway_state === 'running' || gateway_state === 'draining' || gateway_state === 'degraded';
 }
 
-/** Merges into the file, keeping fields this version does not know; a corrupt one is set aside first. Errors: DISK_FULL, HOME_UNUSABLE. */
-export function updateGatewayState(path: string, change: Partial<GatewayStateFile>): GatewayStateFile {
+/**
+ * Merges into the file, keeping fields this version does not know; a corrupt one is set aside first. `intent`: for a
+ * file that names none, because it was removed or damaged meanwhile. Errors: DISK_FULL, HOME_UNUSABLE.
+ */
+export function updateGatewayState(path: string, change: Partial<GatewayStateFile>, intent?: GatewayIntent): GatewayStateFile {
   const read = readGatewayState(path);
   if (read.kind === 'corrupt') setCorruptAside(path);
-  const base = read.kind === 'present' ? read.state : {};
+  const known = read.kind === 'present' ? read.state : {};
+  const base = intent && !known.desired_state ? { ...known, desired_state: intent } : known;
   const next = { ...base, kind: 'agent-gateway', ...change, updated_at: new Date().toISOString() };
   writeJsonAtomic(path, next);
   return next;
 }
+
+const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 
 /** Moves an unreadable file to `.corrupt-<time>`; returns the new path, or undefined when it could not be moved. */
 export function setCorruptAside(path: string): string | undefined {

@@ -11,7 +11,6 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -20,6 +19,7 @@ import {
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { readRegularText } from '../base/regularFile.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { digest, hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
@@ -151,7 +151,7 @@ export function requireProfile(home: Home, name: string): ProfilePaths {
 /** The shared secret of this home's sockets; undefined before the first start. */
 export function readToken(home: Home): string | undefined {
   try {
-    return readFileSync(home.run.token, 'utf8').trim() || undefined;
+    return readRegularText(home.run.token).trim() || undefined;
   } catch {
     return undefined;
   }

@@ -3,7 +3,8 @@
  * same boot id and pid namespaces of their own. The owner keeps a heartbeat beside its lock
  * (proper-lockfile); a lock of another namespace counts as held while that beats.
  */
-import { readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readRegularText } from '../base/regularFile.ts';
 import lockfile from 'proper-lockfile';
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
@@ -96,7 +97,7 @@ function pidNamespace(): string {
 
 function readNamespace(path: string): string {
   try {
-    return readFileSync(namespaceOf(path), 'utf8').trim();
+    return readRegularText(namespaceOf(path)).trim();
   } catch {
     // no note of it: an owner of before, judged by its pid alone
     return pidNamespace();

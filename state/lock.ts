@@ -3,7 +3,8 @@
  * so a reused pid or a reboot never makes a dead lock look alive (lessons 23–27).
  * `acquireLock` is for a process's lifetime; `withFileLock` for a file that is read, changed, written.
  */
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, rmSync, writeFileSync } from 'node:fs';
+import { readRegularText } from '../base/regularFile.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
@@ -88,7 +89,7 @@ async function clearDead(path: string, examined: string | undefined, depth: numb
 /** The record in a lock file, or undefined when it is absent or unreadable. */
 export function readLock(path: string): LockRecord | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as LockRecord;
+    return JSON.parse(readRegularText(path)) as LockRecord;
   } catch {
     return undefined;
   }

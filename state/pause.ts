@@ -2,7 +2,8 @@
  * The automation-pause sentinel `ESTOP` (contract §6). The file is the truth, read at the moment of
  * each claim; anything that cannot be read means paused.
  */
-import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { readRegularText, unreadableWhy } from '../base/regularFile.ts';
 import { pauseScopes, type PauseScope } from '../base/closedWords.ts';
 import { AgentError, errnoOf, isAgentError } from '../base/errors.ts';
 import { uuid } from '../base/ids.ts';
@@ -97,10 +98,10 @@ export function liftPause(paths: string[]): boolean {
 function readSentinel(path: string, nowMs: number): Pause | undefined {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readRegularText(path);
   } catch (thrown) {
     if (errnoOf(thrown) === 'ENOENT') return undefined;
-    return pauseOf(path, {}, `the sentinel cannot be read (${errnoOf(thrown) ?? 'error'})`);
+    return pauseOf(path, {}, `the sentinel cannot be read (${unreadableWhy(thrown)})`);
   }
   return parseSentinel(path, text, nowMs);
 }

@@ -2,8 +2,9 @@
  * Profiles: separate agents below `profiles/` of one home, each a directory with a SOUL.md (contract §2).
  * They are made aside and renamed into place, and removed into backups/; what runs is refused.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegularText } from '../base/regularFile.ts';
 import { AgentError, errnoOf, isAgentError } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
@@ -248,7 +249,7 @@ export async function setProfileModel(
 /** The text of SOUL.md; empty when there is none. Errors: HOME_UNUSABLE. */
 export function readSoul({ soul }: ProfilePaths): string {
   try {
-    return readFileSync(soul, 'utf8');
+    return readRegularText(soul);
   } catch (thrown) {
     if (errnoOf(thrown) === 'ENOENT') return '';
     throw new AgentError('HOME_UNUSABLE', `cannot read ${soul} (${errnoOf(thrown) ?? 'error'})`, {

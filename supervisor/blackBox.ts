@@ -2,9 +2,10 @@
  * The black boxes in `crash/`: one bounded file per abnormal end, `<slot>.json` the last one, `<slot>.1.json`
  * the one before, and so on. A full disk costs the box, not the restart.
  */
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { freemem, loadavg, release, totalmem, type, uptime } from 'node:os';
 import { join } from 'node:path';
+import { readRegularText } from '../base/regularFile.ts';
 import { limits } from '../base/limits.ts';
 import type { BlackBox, Evidence } from '../ipc/contracts/blackBox.ts';
 import type { Liveness, ResourceSample } from '../ipc/contracts/supervisor.ts';
@@ -82,7 +83,7 @@ export function readLastBox(crashDir: string, slot: string): BlackBox | undefine
   const path = boxPath(crashDir, slot, 0);
   if (!existsSync(path)) return undefined;
   try {
-    const box = JSON.parse(readFileSync(path, 'utf8')) as BlackBox;
+    const box = JSON.parse(readRegularText(path)) as BlackBox;
     return box.slot === slot && typeof box.last_exit?.summary === 'string' ? box : undefined;
   } catch {
     return undefined;

@@ -13,6 +13,7 @@ import {
   updateGatewayState,
   type GatewayIntent,
   type GatewayObserved,
+  type GatewayStateFile,
 } from '../state/gatewayState.ts';
 import { startTimeOf } from '../state/processIdentity.ts';
 import type { SlotRunner } from './slotRunner.ts';
@@ -40,23 +41,36 @@ export function createGatewayRecord({
   log: Logger;
 }): GatewayRecord {
   let last = '';
+  let intent: GatewayIntent | undefined;
   /** Of a profile that was renamed or deleted nothing is left to tell; its slot is on the way out and must still be stopped. */
   const isGone = () => !existsSync(dirname(path));
+  /** A file that cannot be written costs the record, not the boot. */
+  const keep = (change: Partial<GatewayStateFile>) => {
+    try {
+      updateGatewayState(path, change, intent);
+    } catch (thrown) {
+      log.error('gateway_state.json was not updated', errorFields(thrown));
+    }
+  };
   return {
     reconcile(bootstrap) {
       if (isGone()) return { start: false };
       const read = readGatewayState(path);
       const { start, seed } = reconcileGateway(read, bootstrap);
-      if (seed) updateGatewayState(path, { gateway_state: 'running', desired_state: 'running', agent_home: home });
-      // Intent is written down once known: a later clean stop of the service must not erase it.
-      else if (start && read.kind === 'present' && !read.state.desired_state) updateGatewayState(path, { desired_state: 'running' });
+      if (seed) keep({ gateway_state: 'running', desired_state: 'running', agent_home: home });
+      if (seed || read.kind !== 'absent') intent = start ? 'running' : 'stopped';
+      const aside = read.kind === 'corrupt' ? setCorruptAside(path) : undefined;
+      // Recorded once known: a clean stop of the service must not erase it, and a later boot must not seed over it.
+      if (read.kind === 'present' && read.written !== intent) keep({ desired_state: intent });
+      if (aside) keep({ gateway_state: 'stopped', desired_state: 'stopped' });
       if (read.kind !== 'corrupt') return { start };
-      const aside = setCorruptAside(path);
-      return { start, problem: `${path} could not be read (${read.problem})${aside ? `; it was kept as ${aside}` : ''}` };
+      const where = aside ? `kept as ${aside}` : 'it could not be moved aside';
+      return { start, problem: `${path} could not be read (${read.problem}); ${where}; the slot counts as stopped` };
     },
-    intend(intent) {
-      if (intent === 'stopped' && isGone()) return;
-      updateGatewayState(path, { desired_state: intent });
+    intend(wanted) {
+      intent = wanted;
+      if (wanted === 'stopped' && isGone()) return;
+      updateGatewayState(path, { desired_state: wanted });
     },
     observe(runner) {
       const observed = observedState(runner);
@@ -71,25 +85,21 @@ export function createGatewayRecord({
       const next = JSON.stringify([observed, pid, platforms, activeAgents, work, store, restart, runner.lastExit?.at]);
       if (next === last || isGone()) return;
       last = next;
-      try {
-        updateGatewayState(path, {
-          gateway_state: observed,
-          pid,
-          start_time: pid === null ? null : (startTimeOf(pid) ?? null),
-          argv: [...runner.spec.command],
-          agent_home: home,
-          code_sha: code,
-          code_version: version,
-          exit_reason: observed === 'running' ? null : (runner.reason ?? null),
-          restart_requested: restart,
-          active_agents: activeAgents,
-          active_work: work,
-          session_store: store as never,
-          platforms: platforms as never,
-        });
-      } catch (thrown) {
-        log.error('gateway_state.json was not updated', errorFields(thrown));
-      }
+      keep({
+        gateway_state: observed,
+        pid,
+        start_time: pid === null ? null : (startTimeOf(pid) ?? null),
+        argv: [...runner.spec.command],
+        agent_home: home,
+        code_sha: code,
+        code_version: version,
+        exit_reason: observed === 'running' ? null : (runner.reason ?? null),
+        restart_requested: restart,
+        active_agents: activeAgents,
+        active_work: work,
+        session_store: store as never,
+        platforms: platforms as never,
+      });
     },
   };
 }

@@ -2,8 +2,9 @@
  * Seven days of one slot at ten-minute points, in a file of fixed size: each point has its place by its time, so
  * nothing is ever moved or rewritten, and a broken record harms itself only.
  */
-import { closeSync, constants, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { readRegularFile } from '../base/regularFile.ts';
 import { limits } from '../base/limits.ts';
 import type { ResourceSample } from '../ipc/contracts/supervisor.ts';
 
@@ -43,7 +44,7 @@ export function writePoint(path: string, point: Point): void {
 export function readPoints(path: string, nowMs: number): Point[] {
   let file: Buffer;
   try {
-    file = readFileSync(path);
+    file = readRegularFile(path);
   } catch {
     return [];
   }

@@ -4,7 +4,8 @@
  * everything for the next one. What a kill can take is only what the kernel handed over in the few microseconds
  * before the first write here. Not synced: it is for the death of the process, not of the machine.
  */
-import { closeSync, constants, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, rmSync, writeSync } from 'node:fs';
+import { readRegularFile } from '../base/regularFile.ts';
 import { limits } from '../base/limits.ts';
 import type { LogPlace } from '../base/logFile.ts';
 
@@ -38,7 +39,7 @@ export class OutputJournal {
     this.#exists = existsSync(this.#path);
     if (!this.#exists) return undefined;
     try {
-      const file = readFileSync(this.#path);
+      const file = readRegularFile(this.#path);
       if (file.length < journalHeadBytes || file.length > SIZE_MAX || file.readUInt32LE(0) !== MAGIC) return undefined;
       const length = file.readUInt32LE(12);
       if (journalHeadBytes + length > file.length) return undefined;

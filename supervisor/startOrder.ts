@@ -1,8 +1,16 @@
 /** Starts slots, each after the ones it names in `after` (contract §12); those are not waited for for ever. */
 import { limits } from '../base/limits.ts';
 import type { Changes } from './changes.ts';
-import { waitsFor } from './reconcile.ts';
+import type { Problems } from './problems.ts';
+import { orderProblems, waitsFor } from './reconcile.ts';
 import type { SlotRunner } from './slotRunner.ts';
+
+/** What `after` of the user's programs gets wrong, as a problem of the service. */
+export function reportOrder(slots: ReadonlyMap<string, SlotRunner>, problems: Problems): void {
+  problems.delete('order');
+  const [first] = orderProblems([...slots.values()].map(({ spec }) => spec));
+  if (first) problems.set('order', `services.${first.slot}: ${first.what}`, `correct services.${first.slot}.after in config.yaml`);
+}
 
 export class StartOrder {
   #slots: ReadonlyMap<string, SlotRunner>;

@@ -2,7 +2,6 @@
  * The supervisor's main flow: own the home, find what an earlier supervisor left, reconcile intent, serve the control
  * socket, start what is wanted, watch, take all down in order. It does no worker's work and imports no service.
  */
-import { existsSync } from 'node:fs';
 import { giveMemoryBack } from '../base/afterStart.ts';
 import { AgentError, messageOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
@@ -14,7 +13,6 @@ import type { DashboardPlace, Joining, Receipt, ServiceStart, Status } from '../
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
-import { writeFileAtomic, writeJsonAtomic } from '../state/atomicFile.ts';
 import { stampOf } from '../state/fileStamp.ts';
 import type { HeldLock } from '../state/lock.ts';
 import { openLogSink } from '../state/logs.ts';
@@ -28,17 +26,20 @@ import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
 import { sweepTree, type IncarnationRecord } from './incarnation.ts';
 import { boundsOf, type Bounds } from './liveness.ts';
 import { Listeners } from './listeners.ts';
+import { IdleExit } from './idleExit.ts';
 import { ReceiptBook } from './receipts.ts';
-import { isWanted, orderProblems, type Intent } from './reconcile.ts';
+import { isWanted, type Intent } from './reconcile.ts';
 import { findProcesses, RecordBook, type FoundProcesses } from './records.ts';
 import { takeHome } from './ownership.ts';
 import { Problems } from './problems.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
 import { composeStatus, createSnapshotWriter } from './snapshot.ts';
+import { mendRunFiles, type RunFilesHost } from './runFiles.ts';
 import { SlotOutputs } from './slotOutput.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { Settings } from './settings.ts';
-import { StartOrder } from './startOrder.ts';
+import { StartScope } from './startScope.ts';
+import { reportOrder, StartOrder } from './startOrder.ts';
 import type { SlotSpec } from './spec.ts';
 import { Trees } from './trees.ts';
 import { Upkeep } from './upkeep.ts';
@@ -98,14 +99,11 @@ export class Supervisor {
   /** After how much silence a worker is suspect and killed; of the configuration that the supervisor started with. */
   readonly bounds: Bounds;
   readonly orphanMs: number;
-  /** The rehearsal model is on offer. */
-  demo: boolean;
   readonly upkeep: Upkeep;
   /** Resolves when every worker is gone and the home is released. */
   readonly ended: Promise<void>;
   #options: SupervisorOptions;
   #lock: HeldLock;
-  #token: string;
   #server: SocketServer | undefined;
   #life = new AsyncDisposableStack();
   #startedAt = new Date().toISOString();
@@ -133,16 +131,16 @@ export class Supervisor {
   #down: Promise<Receipt[]> | undefined;
   /** On the way down: wait for running work, for the stop signal alone, or for nothing. */
   #haste: 'none' | 'signal' | 'kill' = 'none';
-  #only: Set<string> | undefined;
-  #place: DashboardPlace;
+  #scope: StartScope;
+  #idleExit = new IdleExit();
+  #runFiles: RunFilesHost;
 
   constructor(options: SupervisorOptions, token: string, lock: HeldLock) {
     this.#options = options;
     this.home = options.home;
     this.#lock = lock;
-    this.#token = token;
-    this.#only = options.only ? new Set(options.only) : undefined;
-    this.#place = options.place ?? {};
+    const { only, demo, place = {}, join = () => {} } = options;
+    this.#scope = new StartScope({ only, demo, place, join });
     this.#settings = new Settings(options.home);
     this.#redact.learn([token]);
     const sink = openLogSink(options.home, 'supervisor', this.#settings.config.logging);
@@ -155,12 +153,12 @@ export class Supervisor {
       redact: this.#redact,
     });
     this.orphanMs = options.orphanMs ?? limits.worker.orphanMs;
-    this.demo = options.demo;
     this.bounds = boundsOf(this.#settings.config.supervisor?.liveness);
     this.#trees = new Trees({ home: options.home.root, ...(options.cgroupRoot === undefined ? {} : { cgroupRoot: options.cgroupRoot }) });
     this.#adoptedEnds = this.#life.use(new AdoptedWatch());
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.#problems = new Problems(this.log);
+    this.#runFiles = { home: options.home, token, lock: lock.record, log: this.log, problems: this.#problems };
     this.#snapshot = createSnapshotWriter(options.home.run.status, () => this.status(), this.#problems);
     this.#records = new RecordBook({
       path: options.home.run.slots,
@@ -185,9 +183,9 @@ export class Supervisor {
   /** From owning the home to knowing what runs and what is wanted. Answers the wanted slots. */
   async prepare(found: FoundProcesses): Promise<SlotRunner[]> {
     this.#settings.report(this.#problems, this.log, this.#redact);
-    this.#continueStart(found);
+    this.#scope.continue(found);
     for (const spec of this.#options.specs(this.#settings.config)) this.#addSlot(spec);
-    this.#checkOrder();
+    reportOrder(this.slots, this.#problems);
     for (const slot of found.stopped) this.#stopped.add(slot);
     const wanted = this.#reconcile();
     this.#pipes = this.#outputs.prepare(wanted.map(({ spec }) => spec));
@@ -242,19 +240,13 @@ export class Supervisor {
   /** Turns a service that a chat started into the full one; running slots are not touched. Errors: DRAINING. */
   wantAll(asked: Joining): boolean {
     this.refuseWhileGoingDown();
-    if (!this.#only) return false;
-    this.#join(asked);
+    if (this.#scope.isFull) return false;
+    this.#scope.join(asked);
     this.reload();
-    this.#only = undefined;
+    this.#scope.only = undefined;
     this.#order.start(this.#reconcile());
     this.#records.soon();
     return true;
-  }
-
-  #join({ demo, ...place }: Joining): void {
-    this.demo ||= demo ?? false;
-    this.#place = place;
-    this.#options.join?.({ ...place, demo: this.demo });
   }
 
   /** Errors: DRAINING. */
@@ -287,6 +279,11 @@ export class Supervisor {
     for (const runner of this.slots.values()) if (runner.state === 'draining') runner.killAll();
   }
 
+  /** The rehearsal model is on offer. */
+  get demo(): boolean {
+    return this.#scope.demo;
+  }
+
   status(): Status {
     const { release, managedBy } = this.#options;
     return composeStatus({
@@ -305,25 +302,6 @@ export class Supervisor {
 
   receipts(slot: string | undefined, limit: number): Receipt[] {
     return this.#receipts.recent(slot, limit);
-  }
-
-  /** `run/` may have been cleared: what commands and the next supervisor need is made again at the next pulse. */
-  async #mendRun(): Promise<void> {
-    const { root, run } = this.home;
-    try {
-      if (!existsSync(run.token) && existsSync(root)) {
-        prepareHome(this.home);
-        writeFileAtomic(run.token, `${this.#token}\n`);
-      }
-      if (!existsSync(run.supervisorLock) && existsSync(run.dir)) writeJsonAtomic(run.supervisorLock, this.#lock.record);
-      if (await this.#server?.mend()) this.log.warn('the control socket was gone; it is there again');
-    } catch (thrown) {
-      this.#problems.set(
-        'socket',
-        `the control socket is gone and cannot be made again: ${messageOf(thrown)}`,
-        `check ${this.home.run.dir}`,
-      );
-    }
   }
 
   /** A watcher is a hint and may miss something: what the files are now decides. */
@@ -348,7 +326,7 @@ export class Supervisor {
     this.#settings.report(this.#problems, this.log, this.#redact);
     this.#settings.remember(this.log);
     const added = carryOutReload(this.#reloadHost(), this.#options.specs(this.#settings.config));
-    this.#checkOrder();
+    reportOrder(this.slots, this.#problems);
     const isNew = ({ spec }: SlotRunner) => added.has(spec.slot) || (spec.start === 'mcpServers' && !mcpBefore);
     // Only what is new is started: a slot that the operator stopped stays stopped.
     this.#order.start(this.#reconcile().filter(isNew));
@@ -382,17 +360,10 @@ export class Supervisor {
     this.#gatewayRecords.set(spec.slot, createGatewayRecord({ path, home: this.home.root, version, code, log: this.log }));
   }
 
-  /** A supervisor that adopts the workers of a full service supervises the full service, as it was started. */
-  #continueStart({ start, alive }: FoundProcesses): void {
-    if (start) this.#join({ ...start, ...this.#place });
-    const isFull = start?.full ?? alive.some(({ slot }) => !this.#only?.has(slot));
-    if (isFull) this.#only = undefined;
-  }
-
   /** Which slots intent says are to run. */
   #reconcile(): SlotRunner[] {
     const intent: Intent = {
-      only: this.#only,
+      only: this.#scope.only,
       mcpWanted: this.demo || this.#settings.hasMcpServers,
       gatewayWanted: (slot) => {
         const { start, problem } = this.#gatewayRecords.get(slot)!.reconcile(this.#options.bootstrap);
@@ -401,12 +372,6 @@ export class Supervisor {
       },
     };
     return [...this.slots.values()].filter(({ spec }) => isWanted(spec, intent) && !this.#stopped.has(spec.slot));
-  }
-
-  #checkOrder(): void {
-    this.#problems.delete('order');
-    const [first] = orderProblems([...this.slots.values()].map(({ spec }) => spec));
-    if (first) this.#problems.set('order', `services.${first.slot}: ${first.what}`, `correct services.${first.slot}.after in config.yaml`);
   }
 
   /** What carries a mark of this home but is on no record: its supervisor was killed before it could write it down. */
@@ -462,24 +427,13 @@ export class Supervisor {
         this.look();
         this.#snapshot.check();
         this.#records.check();
-        void this.#mendRun();
+        void mendRunFiles(this.#server, this.#runFiles);
         for (const runner of this.slots.values()) runner.check(nowMs, this.bounds);
-        this.#leaveWhenUnused(nowMs);
+        if (!this.#scope.isFull && this.#idleExit.isDue(nowMs, this.#server, this.slots))
+          void this.down({ actor: 'supervisor', drain: true });
         this.upkeep.pulse(nowMs);
       }, this.bounds.heartbeatMs),
     );
-  }
-
-  #unusedSinceMs = performance.now();
-
-  /** A service that a chat started ends when no client has been connected for a while. */
-  #leaveWhenUnused(nowMs: number): void {
-    const used =
-      !this.#only ||
-      [...(this.#server?.links ?? [])].some((link) => link.peer.slot === 'cli') ||
-      [...this.slots.values()].some((runner) => (runner.incarnation?.activeWork ?? 0) > 0);
-    if (used) this.#unusedSinceMs = nowMs;
-    else if (nowMs - this.#unusedSinceMs > limits.chat.lingerMs) void this.down({ actor: 'supervisor', drain: true });
   }
 
   #changed(runner: SlotRunner): void {
@@ -495,7 +449,7 @@ export class Supervisor {
     return {
       records: all.flatMap(({ incarnation }) => (incarnation && incarnation.pid > 0 ? [incarnation.record] : [])),
       stopped: [...this.#stopped, ...finished],
-      start: { full: this.#only === undefined, demo: this.demo, ...this.#place },
+      start: this.#scope.record,
     };
   }
 

@@ -2,7 +2,6 @@
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
-import type { Supervisor } from '../../supervisor/supervisor.ts';
 import { formatDuration } from '../../base/time.ts';
 import type { Status } from '../../ipc/contracts/supervisor.ts';
 import { openHome, type Home } from '../../state/home.ts';
@@ -91,6 +90,7 @@ async function foreground(home: Home, options: LaunchOptions, input: Input): Pro
   return exitCodes.ok;
 }
 
+type Supervisor = Awaited<ReturnType<typeof import('../agentd.ts').runSupervisor>>;
 type Join = NonNullable<Awaited<ReturnType<typeof joinService>>>;
 
 /** The supervisor in this process, or the service that runs already; one that is going down is waited for. */

@@ -4,8 +4,9 @@
  * the user. Loopback alone protects nothing: every site the user visits can send requests there.
  */
 import { timingSafeEqual } from 'node:crypto';
-import { rmSync, readFileSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import { readRegularText } from '../../base/regularFile.ts';
 import { AgentError } from '../../base/errors.ts';
 import { digest, hexId } from '../../base/ids.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
@@ -95,7 +96,7 @@ export function openSessionToken(path: string, { relieves, shown }: TokenUse, en
 
 function tokenIn(path: string): string | undefined {
   try {
-    return /^[0-9a-f]{64}\n?$/.exec(readFileSync(path, 'utf8'))?.[0].trim();
+    return /^[0-9a-f]{64}\n?$/.exec(readRegularText(path))?.[0].trim();
   } catch {
     return undefined;
   }

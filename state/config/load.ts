@@ -2,7 +2,8 @@
  * Reading config.yaml: file, line and column of whatever is wrong with it, and the last good version
  * when it is. Unknown keys are never fatal.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { readRegularText, unreadableWhy } from '../../base/regularFile.ts';
 import { isMap, isScalar, LineCounter, parseDocument, type Document, type Node } from 'yaml';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -170,11 +171,11 @@ export function readText(path: string): string {
         fix: `keep it under ${limits.state.configMaxBytes} bytes`,
       });
     }
-    return readFileSync(path, 'utf8');
+    return readRegularText(path);
   } catch (cause) {
     if (errnoOf(cause) === 'ENOENT') return '';
     if (cause instanceof AgentError) throw cause;
-    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${errnoOf(cause) ?? 'error'})`, {
+    throw new AgentError('HOME_UNUSABLE', `cannot read ${path} (${unreadableWhy(cause)})`, {
       cause,
       fix: 'check its owner and permissions',
     });
@@ -186,7 +187,7 @@ export function rememberGood(home: Home, loaded: LoadedConfig): void {
   const { text, config, ineffective } = loaded;
   if (text === undefined) return;
   keepParsed(parsedPath(home), text, release(), { config, ineffective });
-  if (existsSync(home.run.goodConfig) && readFileSync(home.run.goodConfig, 'utf8') === text) return;
+  if (existsSync(home.run.goodConfig) && readRegularText(home.run.goodConfig) === text) return;
   writeFileAtomic(home.run.goodConfig, text, { durable: false });
 }
 

@@ -21,10 +21,8 @@ function statusOf(pid: number, home: string, state: 'ready' | 'backoff'): Status
 
 t.test('lesson 40: the live table follows the snapshot of a supervisor that stands still, and q gives the terminal back', async (t) => {
   using home = testHome();
-  // Stopped: it could not answer a call.
   const frozen = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' });
   t.teardown(() => frozen.kill('SIGKILL'));
-  frozen.kill('SIGSTOP');
   writeJsonAtomic(home.run.status, statusOf(frozen.pid!, home.root, 'ready'));
   const env = { PATH: process.env.PATH ?? '', HOME: home.root, AGENT_HOME: home.root, PS1: 'prompt> ', NO_COLOR: '1' };
   const agent = `${projectRoot}/bin/agent`;
@@ -37,6 +35,8 @@ t.test('lesson 40: the live table follows the snapshot of a supervisor that stan
   await terminal.shows(/agent +backoff[^]*Not ready: agent is backoff[^]*q or ctrl-C ends/);
   engagePause(home.estop, { reason: 'tea', scope: [] });
   await terminal.shows(/Paused: automation has been held for .* \(tea\)/);
+  frozen.kill('SIGSTOP');
+  await terminal.shows(/is not responding[^]*agent +alone/);
   await terminal.press('q');
   const screen = await terminal.shows('left with 1');
   t.notMatch(screen, /q or ctrl-C ends/, 'the screen from before is back');
