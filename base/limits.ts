@@ -242,8 +242,17 @@ export const limits = {
     /** Heartbeat of the owner of a home, for containers that share one; after so many missed ones the owner is gone. */
     homeBeatMs: 10_000,
     homeBeatsMissed: 3,
-    /** config.yaml larger than this is refused before parsing (5,000 lines take 0.45 s to parse). */
+    /** config.yaml larger than this is refused before parsing (a real one has 20 KB). */
     configMaxBytes: 1 * MiB,
+    /** Checked on its tokens, before it is parsed: comparing keys is quadratic (4,000 in one map take 0.6 s, 10,000 take 10 s). */
+    configKeysMax: 4_000,
+    configItemsMax: 20_000,
+    /** Words, signs and line ends together: a million empty lines take 1.8 s. */
+    configTokensMax: 150_000,
+    /** Anchors and aliases together: 1,000 in a chain take 1.2 s. */
+    configAnchorsMax: 200,
+    /** Levels of brackets, and of list entries in one line; the schema has six. */
+    configDepthMax: 64,
     /** Problems of one config.yaml that are named at once: nobody reads more before correcting some. */
     configProblemsMax: 100,
     /** Aliases expanded per document: stops a YAML bomb. */

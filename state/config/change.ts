@@ -5,14 +5,13 @@
 import { isMap, type Document } from 'yaml';
 import { AgentError } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
-import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import { withFileLock } from '../lock.ts';
 import { acceptText, noPlaceFor } from './accept.ts';
 import { classOf } from './classes.ts';
 import { differences, dottedKey, mergePatch, type Difference } from './diff.ts';
 import { setInDocument, type KeyPath } from './edit.ts';
-import { parseYaml, plainOf, readText } from './load.ts';
+import { parseYaml, plainOf, readText, refuseOutOfBounds } from './load.ts';
 import { unhide, unhideText, type Masks } from './mask.ts';
 
 export interface ChangeRules {
@@ -65,11 +64,7 @@ export async function changeConfig(
 
 /** Replaces the whole text. A file that is broken now may be replaced. Errors: as `changeConfig`. */
 export async function changeConfigText(path: string, edited: string, rules: ChangeRules): Promise<Changed> {
-  if (Buffer.byteLength(edited) > limits.state.configMaxBytes) {
-    throw new AgentError('CONFIG_INVALID', `the text is larger than ${limits.state.configMaxBytes} bytes`, {
-      fix: 'nobody writes so much by hand: look for what was pasted twice',
-    });
-  }
+  refuseOutOfBounds(edited, path);
   return withFileLock(path, () => {
     const before = readText(path);
     refuseStale(before, rules.expected);

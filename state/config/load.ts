@@ -9,6 +9,7 @@ import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import { dottedKey } from './diff.ts';
+import { outOfBounds } from './documentBounds.ts';
 import { ineffectiveSettings } from './ineffective.ts';
 import type { Home, ProfilePaths } from '../home.ts';
 import { release } from '../release.ts';
@@ -121,9 +122,9 @@ export function plainOf(document: Document.Parsed, path: string): Record<string,
 export function parseYaml(text: string, path: string, counter = new LineCounter()): Document.Parsed {
   const document = parseAny(text, path, counter);
   if (document.errors.length > 0) {
-    const errors = document.errors.slice(0, limits.state.configProblemsMax).map(({ pos, message }) => {
+    const errors = document.errors.slice(0, limits.state.configProblemsMax).map(({ code, pos, message }) => {
       const { line, col } = counter.linePos(pos[0]);
-      return { path, line, column: col, key: '', message, fix: 'correct the YAML at this place; `agent config check` reads it again' };
+      return { path, line, column: col, key: '', ...syntaxWords(code, message) };
     });
     throw invalid(...errors);
   }
@@ -141,8 +142,20 @@ export function parseYaml(text: string, path: string, counter = new LineCounter(
   return document;
 }
 
-/** Errors: CONFIG_INVALID where the parser itself gives up (a nesting deeper than its stack). */
+function syntaxWords(code: string, message: string): { message: string; fix: string } {
+  if (code === 'MULTIPLE_DOCS') return { message: 'the file holds more than one YAML document', fix: 'remove this line (---)' };
+  return { message, fix: 'correct the YAML at this place; `agent config check` reads it again' };
+}
+
+/** Errors: CONFIG_INVALID for a text that would take too long to parse; every way to a configuration asks here first. */
+export function refuseOutOfBounds(text: string, path: string): void {
+  const passed = outOfBounds(text);
+  if (passed) throw invalid({ path, column: 1, key: '', ...passed });
+}
+
+/** Errors: CONFIG_INVALID, also where the parser itself gives up (a nesting deeper than its stack). */
 function parseAny(text: string, path: string, lineCounter: LineCounter): Document.Parsed {
+  refuseOutOfBounds(text, path);
   try {
     return parseDocument(text, { lineCounter, prettyErrors: false });
   } catch (thrown) {
@@ -152,7 +165,7 @@ function parseAny(text: string, path: string, lineCounter: LineCounter): Documen
       column: 1,
       key: '',
       message: `it cannot be read as YAML (${messageOf(thrown)})`,
-      fix: 'look for brackets or indentation that go on for ever',
+      fix: 'look for brackets that are never closed, or for too much indentation',
     });
   }
 }

@@ -7,6 +7,7 @@ import { AgentError } from '../../base/errors.ts';
 import { createRedactor, MARK, SECRET_NAME } from '../../base/redact.ts';
 import { looksSecret } from '../env.ts';
 import { dottedKey, isPlain } from './diff.ts';
+import { outOfBounds } from './documentBounds.ts';
 import type { KeyPath } from './edit.ts';
 
 /** Stands where a secret stands. */
@@ -123,6 +124,8 @@ function scalarsOf(text: string): ScalarPlace[] {
     else if (isSeq(node)) node.items.forEach((item, index) => walk(item, [...path, index]));
     else if (isScalar(node) && node.range) places.push({ path, value: node.value, start: node.range[0], end: node.range[1] });
   };
+  // Such a text is refused by whoever reads it as a configuration.
+  if (outOfBounds(text)) return [];
   try {
     walk(parseDocument(text, { prettyErrors: false, logLevel: 'silent' }).contents, []);
   } catch {

@@ -64,7 +64,7 @@ t.test('what is no YAML names the place, and what to do', async (t) => {
     ['model: {}\nmodel: {}\n', { line: 2, column: 1, message: /unique/ }],
     ['platforms:\n  irc: {}\n  irc: {}\n', { line: 3, column: 3, message: /unique/ }],
     ['a: *nowhere\n', { message: /nowhere/ }],
-    ['a: 1\n---\nb: 2\n', { message: /multiple documents/ }],
+    ['a: 1\n---\nb: 2\n', { line: 2, fix: /---/ }],
     ['- a\n- b\n', { line: 1, column: 1, message: /not a map/ }],
     ['just words\n', { line: 1, column: 1, message: /not a map/ }],
     ['"open\n', { line: 2 }],

@@ -3,16 +3,29 @@ import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 
-const Values = z.record(z.string(), z.unknown()).refine(isShallow, `it goes deeper than ${limits.configEdit.depthMax} levels`);
+const Values = z.record(z.string(), z.unknown()).superRefine((values, context) => {
+  const problem = problemOf(values);
+  if (problem) context.addIssue({ code: 'custom', message: problem });
+});
 
-/** Level by level: what a stranger nests is walked without a stack. */
-function isShallow(values: unknown): boolean {
+/** Names that mean something else to every object of the language. */
+const RESERVED: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Level by level: what a client nests is walked without a stack. */
+function problemOf(values: unknown): string | undefined {
   let level: unknown[] = [values];
+  let keys = 0;
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limits.configEdit.depthMax) return false;
-    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []));
+    if (depth > limits.configEdit.depthMax) return `it goes deeper than ${limits.configEdit.depthMax} levels`;
+    const maps = level.filter((value) => typeof value === 'object' && value !== null);
+    const names = maps.flatMap((map) => (Array.isArray(map) ? [] : Object.keys(map)));
+    keys += names.length;
+    if (keys > limits.state.configKeysMax) return `it has more than ${limits.state.configKeysMax} keys`;
+    const reserved = names.find((name) => RESERVED.has(name));
+    if (reserved !== undefined) return `${reserved} cannot be a key`;
+    level = maps.flatMap((map) => Object.values(map));
   }
-  return true;
+  return undefined;
 }
 
 /** Names a state of the file; also the ETag. */
