@@ -43,8 +43,10 @@ function tooMany(text: string): OutOfBounds | undefined {
     else if (first === '&' || first === '*') count.anchors++;
     else if (first === ',') count.items++;
     else if (token === ':') count.keys++;
-    else if (token === '?') (count.keys++, compact++);
-    else if (token === '-') (count.items++, compact++);
+    else if (token === '?' || token === '-') {
+      compact++;
+      count[token === '?' ? 'keys' : 'items']++;
+    }
     const passed = passedBound(count, open + compact);
     if (passed) return { line: lineAt(text, offset), ...passed };
     if (!isScalar) offset += token.length;

@@ -2,11 +2,12 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, opendir, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { AgentError, errnoOf } from '../../base/errors.ts';
+import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
 import { visibleText } from '../../base/visibleText.ts';
 import { mimeOf } from './mediaTypes.ts';
+import { pinFolder } from './pinned.ts';
 import { checkName, fileError, type FilePlaces } from './places.ts';
 import { isAside, sweepAside, writeWhole, type Content } from './wholeFile.ts';
 
@@ -29,15 +30,16 @@ export async function listFolder(places: FilePlaces, path: string, showHidden: b
   const entries: FileEntry[] = [];
   let truncated = false;
   try {
+    await using folder = await pinFolder(places, dir);
     // Bytes: a name that is not UTF-8 is listed too.
-    for await (const { name } of await opendir(dir, { encoding: 'buffer' as BufferEncoding })) {
+    for await (const { name } of await opendir(folder.path, { encoding: 'buffer' as BufferEncoding })) {
       const bytes = name as unknown as Buffer;
       if (bytes[0] === DOT && isAside(bytes.toString())) {
-        await sweepAside(join(dir, bytes.toString()));
+        await sweepAside(folder.at(bytes.toString()));
         continue;
       }
       if (!showHidden && bytes[0] === DOT) continue;
-      const entry = await entryOf(places, dir, bytes);
+      const entry = await entryOf(places, { dir, opened: folder.path }, bytes);
       if (!entry) continue;
       if (entries.length >= entriesMax) {
         truncated = true;
@@ -46,11 +48,7 @@ export async function listFolder(places: FilePlaces, path: string, showHidden: b
       entries.push(entry);
     }
   } catch (thrown) {
-    if (errnoOf(thrown) !== 'ENOTDIR') throw fileError(dir, thrown);
-    throw new AgentError('FILE_FAILED', `${visibleText(basename(dir))} is not a folder`, {
-      cause: thrown,
-      fix: 'only folders can be listed',
-    });
+    throw fileError(dir, thrown);
   }
   return {
     root,
@@ -69,10 +67,14 @@ const byKindAndName = (a: FileEntry, b: FileEntry): number =>
   Number(b.is_directory) - Number(a.is_directory) || byName.compare(a.name, b.name);
 
 /** Undefined = gone meanwhile, or not to be shown. A link is described by what it leads to, where that may be seen. */
-async function entryOf(places: FilePlaces, dir: string, bytes: Buffer): Promise<FileEntry | undefined> {
+async function entryOf(
+  places: FilePlaces,
+  { dir, opened }: { dir: string; opened: string },
+  bytes: Buffer,
+): Promise<FileEntry | undefined> {
   const path = join(dir, bytes.toString());
   if (!places.allows(path)) return undefined;
-  const own = await lstat(Buffer.concat([Buffer.from(`${dir}/`), bytes])).catch(() => undefined);
+  const own = await lstat(Buffer.concat([Buffer.from(`${opened}/`), bytes])).catch(() => undefined);
   if (!own) return undefined;
   const target = own.isSymbolicLink() ? await targetOf(places, path) : own;
   const isDirectory = target?.isDirectory() ?? false;
@@ -156,14 +158,16 @@ export async function takeIn(
   content: Content,
 ): Promise<{ path: string; size: number }> {
   checkName(name);
-  const target = places.fresh(join(places.existing(folder), name));
-  return { path: target, size: await writeWhole({ target, maxBytes: uploadMaxBytes, mode: 0o600, ...rest }, content) };
+  const path = places.fresh(join(places.existing(folder), name));
+  await using pinned = await pinFolder(places, dirname(path));
+  return { path, size: await writeWhole({ target: pinned.at(name), maxBytes: uploadMaxBytes, mode: 0o600, ...rest }, content) };
 }
 
 /** Errors: FILE_EXISTS, NOT_FOUND, PATH_REFUSED, DISK_FULL. */
 export async function makeFolder(places: FilePlaces, path: string): Promise<string> {
   const made = places.fresh(path);
-  await mkdir(made, { mode: 0o755 }).catch((thrown: unknown) => {
+  await using pinned = await pinFolder(places, dirname(made));
+  await mkdir(pinned.at(basename(made)), { mode: 0o755 }).catch((thrown: unknown) => {
     throw fileError(made, thrown);
   });
   return made;

@@ -16,11 +16,11 @@ export interface FilePlaces {
   root(): string;
   /** Real path of what is there. Errors: NOT_FOUND, PATH_REFUSED. */
   existing(path: string): string;
-  /** Real path of what may be made there: its folder is there already. Errors: as `existing`. */
+  /** Real path of what may be made there: its folder is there already, and the service does not keep that file. Errors: as `existing`. */
   fresh(path: string): string;
   /** The entry itself, a link not followed. Errors: as `existing`. */
   entry(path: string): string;
-  /** An entry that may leave its place: no secret of the service goes with it. Errors: PATH_REFUSED. */
+  /** An entry that may leave its place: no secret and no file of the service goes with it. Errors: PATH_REFUSED. */
   mayLeave(real: string): Promise<void>;
   /** Whether a real path may be shown. */
   allows(real: string): boolean;
@@ -44,6 +44,7 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
       checkName(name);
       const made = join(real(dirname(wanted)), name);
       if (!places.allows(made)) throw refused(path);
+      if (isKept(made)) throw kept(made);
       return made;
     },
     entry(path) {
@@ -55,6 +56,7 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
     async mayLeave(entry) {
       const house = realOrSame(home.root);
       if (isBelow(entry, house) || isBelow(entry, realOrSame(home.run.dir))) throw keeps(entry);
+      if (isKept(entry)) throw kept(entry);
       // Elsewhere the names mean nothing.
       if (isBelow(house, entry) && (await holdsSecret(entry))) throw keeps(entry);
     },
@@ -75,7 +77,32 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
     const house = realOrSame(home.root);
     return isBelow(house, path) && relative(house, path).split(sep).some(isSecretName);
   }
+
+  /** What the service writes alone, and config.yaml, which is checked before it is replaced. */
+  function isKept(path: string): boolean {
+    const house = realOrSame(home.root);
+    if (!isBelow(house, path)) return false;
+    const [first = '', second, third = ''] = relative(house, path).split(sep);
+    const own = first === 'profiles' && second !== undefined ? third : first;
+    return own === '' ? first === 'profiles' : KEPT.has(own) || /\.lock$|^config\.yaml\./.test(own);
+  }
   return places;
+}
+
+/** First names below a home. What else lies there is the user's: SOUL.md, skills, scripts, hooks, memories, files of their own. */
+const KEPT: ReadonlySet<string> = new Set([
+  ...['config.yaml', 'ESTOP', 'gateway_state.json', 'active_profile', 'profile.json', 'webhook_subscriptions.json', 'profiles'],
+  ...['logs', 'crash', 'cron', 'cache', 'telemetry', 'attachments'],
+]);
+
+const kept = (path: string): AgentError =>
+  new AgentError('PATH_REFUSED', `${visibleText(basename(path))} is kept by the service`, { fix: keptFix(path) });
+
+function keptFix(path: string): string {
+  if (basename(path) === 'config.yaml') return 'change it under Config, or with `agent config edit`, which checks it';
+  if (basename(path) === 'profiles' || basename(dirname(path)) === 'profiles')
+    return 'a profile is deleted under Profiles, or with `agent profile delete`';
+  return 'use the page or the command that it belongs to';
 }
 
 /** Names inside AGENT_HOME and its profiles. */

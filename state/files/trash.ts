@@ -8,6 +8,7 @@ import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime } from '../../base/time.ts';
 import { visibleText } from '../../base/visibleText.ts';
+import { pinFolder } from './pinned.ts';
 import { checkName, fileError, isBelow, type FilePlaces } from './places.ts';
 
 const { trashKeepMs, trashMax, trashNameMaxBytes } = limits.files;
@@ -43,17 +44,19 @@ export async function removeEntry(
   if (entry === root) throw new AgentError('PATH_REFUSED', 'the root of the files cannot be deleted');
   try {
     await places.mayLeave(entry);
-    const found = await lstat(entry);
-    if (found.isDirectory() && !recursive && (await readdir(entry)).length > 0) {
+    await using pinned = await pinFolder(places, dirname(entry));
+    const held = pinned.at(basename(entry));
+    const found = await lstat(held);
+    if (found.isDirectory() && !recursive && (await readdir(held)).length > 0) {
       throw Object.assign(new Error('not empty'), { code: 'ENOTEMPTY' });
     }
     if (permanent || isBelow(join(root, TRASH), entry)) {
       // Links inside are removed, not followed.
-      await rm(entry, { recursive: found.isDirectory() });
+      await rm(held, { recursive: found.isDirectory() });
       if (dirname(entry) === join(root, TRASH)) await rm(originFile(root, basename(entry)), { force: true });
       return null;
     }
-    return await putAway(root, entry);
+    return await putAway(root, entry, held);
   } catch (thrown) {
     throw fileError(entry, thrown);
   }
@@ -97,9 +100,11 @@ export async function restoreEntry(places: FilePlaces, wanted: string, folder?: 
     throw new AgentError('NOT_FOUND', `${visibleText(wanted)} does not lie in the trash`, { fix: 'look with: agent files trash' });
   const target = targetOf(places, entry, folder);
   try {
+    await using pinned = await pinFolder(places, dirname(target));
+    const held = pinned.at(basename(target));
     // A moment later it could be taken; then a folder is refused by the system, and nothing else comes here that fast.
-    if (await lstat(target).catch(() => undefined)) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
-    await rename(entry.path, target);
+    if (await lstat(held).catch(() => undefined)) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
+    await rename(entry.path, held);
   } catch (thrown) {
     throw fileError(target, thrown);
   }
@@ -120,7 +125,8 @@ function targetOf(places: FilePlaces, { origin, name }: TrashEntry, folder: stri
   }
 }
 
-async function putAway(root: string, entry: string): Promise<string> {
+/** `held`: the entry by way of its pinned folder. */
+async function putAway(root: string, entry: string, held: string): Promise<string> {
   const trash = join(root, TRASH);
   await mkdir(trash, { mode: 0o700, recursive: true });
   await refuseLink(trash);
@@ -129,7 +135,7 @@ async function putAway(root: string, entry: string): Promise<string> {
   const place = await claimPlace(root, entry);
   const origin = originFile(root, basename(place));
   try {
-    await rename(entry, place);
+    await rename(held, place);
   } catch (thrown) {
     await rm(origin, { force: true });
     if (errnoOf(thrown) !== 'EXDEV') throw thrown;

@@ -15,7 +15,7 @@ import { fileError } from './places.ts';
 export type Content = AsyncIterable<Buffer> & { truncated?: boolean };
 
 export interface WholeFile {
-  /** Its folder is there. */
+  /** Its folder is there; a pinned one where others could replace it meanwhile. */
   target: string;
   overwrite: boolean;
   /** Bytes; more is refused. */
