@@ -90,10 +90,11 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
 }
 
 /** First names below a home. What else lies there is the user's: SOUL.md, skills, scripts, hooks, memories, files of their own. */
-const KEPT: ReadonlySet<string> = new Set([
-  ...['config.yaml', 'ESTOP', 'gateway_state.json', 'active_profile', 'profile.json', 'webhook_subscriptions.json', 'profiles'],
-  ...['logs', 'crash', 'cron', 'cache', 'telemetry', 'attachments'],
-]);
+const KEPT: ReadonlySet<string> = new Set(
+  'config.yaml ESTOP gateway_state.json active_profile profile.json webhook_subscriptions.json profiles logs crash cron cache telemetry attachments'.split(
+    ' ',
+  ),
+);
 
 const kept = (path: string): AgentError =>
   new AgentError('PATH_REFUSED', `${visibleText(basename(path))} is kept by the service`, { fix: keptFix(path) });
