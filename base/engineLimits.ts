@@ -21,8 +21,15 @@ export const engineLimits = {
     eventsMax: 2_000,
     /** Longest pause between two flushes of streamed text under load; unseen by a reader. */
     flushPauseMaxMs: 20,
-    /** Provider calls: time to the first byte, and between two chunks. */
+    /** Provider calls: time to the first byte, and between two chunks. A model on this machine or network may read a long prompt for minutes. */
     providerFirstByteMs: 120_000,
+    providerFirstByteLocalMs: 900_000,
+    /** What `first_byte_timeout_seconds` may be. */
+    providerFirstByteMaxMs: 3_600_000,
+    /** Comments and pings without content lengthen a wait up to this. */
+    providerAliveMaxMs: 900_000,
+    /** A request without an answer in time is sent again this often: each one is paid for. */
+    providerSlowRetriesMax: 1,
     providerIdleMs: 120_000,
     /** Reference, Limits and retries. */
     providerRetriesMax: 3,

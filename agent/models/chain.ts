@@ -39,6 +39,8 @@ export interface ChainParts {
   renew?(provider: string, options: { rejected?: string | undefined; signal: AbortSignal }): Promise<string>;
   /** The host of the free tier named the model behind it. */
   onSwitch?(settings: EndpointSettings, model: string): void;
+  /** Keeps secrets out of what a provider says about a failure. */
+  redact?(text: string): string;
   random?: () => number;
 }
 
@@ -146,7 +148,13 @@ class Chain {
       if (received === 'answer' || (received === 'thought' && ++thoughtOnly > 1)) throw cutError(settings, failure);
       if (failure.trouble === 'auth' && settings.signedIn && !renewed) {
         renewed = true;
-        if (await this.#renew(settings, request.signal, this.#key?.value).catch(() => false)) continue;
+        try {
+          if (await this.#renew(settings, request.signal, this.#key?.value)) continue;
+        } catch (thrown) {
+          if (request.signal.aborted) throw abortReason(request.signal);
+          // The refusal says why the token no longer serves; this says what to do about it.
+          if (isAgentError(thrown) && thrown.code === 'PROVIDER_SIGN_IN') return this.#failureOf(thrown, settings);
+        }
       }
       const next = this.#after(failure, settings, tries);
       if (next === 'key') {
@@ -189,6 +197,8 @@ class Chain {
         if (!pooled) return 'leave';
         this.#pool.rest(settings.provider, this.#key!, trouble);
         return 'key';
+      case 'slow':
+        return tries < limits.turn.providerSlowRetriesMax ? 'again' : 'leave';
       case 'passing':
         return tries < limits.turn.providerRetriesMax ? 'again' : 'leave';
       default:
@@ -229,7 +239,7 @@ class Chain {
     } catch (thrown) {
       if (request.signal.aborted) throw abortReason(request.signal);
       if (isAgentError(thrown) && !PROVIDER_CODES.has(thrown.code)) throw thrown;
-      return { failure: failureOf(thrown, { welcome: this.#isWelcome(settings) }), received };
+      return { failure: this.#failureOf(thrown, settings), received };
     }
   }
 
@@ -249,6 +259,10 @@ class Chain {
     this.#parts.onSwitch?.(settings, named);
   }
 
+  #failureOf(thrown: unknown, settings: EndpointSettings): Failure {
+    return failureOf(thrown, { welcome: this.#isWelcome(settings), redact: this.#parts.redact });
+  }
+
   #isWelcome(settings: EndpointSettings): boolean {
     return this.#parts.welcomeHosts !== undefined && isWelcome(settings, this.#parts.welcomeHosts);
   }
@@ -259,6 +273,7 @@ const closedRoute = (says: string): Failure => ({
   status: undefined,
   askedMs: undefined,
   says,
+  hasAnswered: false,
   reason: undefined,
   alternates: [],
   upgradeUrl: undefined,

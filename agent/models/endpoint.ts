@@ -41,6 +41,8 @@ export interface Adapter {
   languageModel(connection: Connection): LanguageModel;
   /** Options of the whole request. */
   options(asked: Asked, settings: EndpointSettings): ProviderOptions;
+  /** Whether an event of the stream has a kind that the dialect knows; absent = every event does. */
+  knowsEvent?(event: unknown): boolean;
   /** Set on the system prompt and the last messages; undefined = the provider caches by itself. */
   cacheMark?: ProviderOptions;
 }

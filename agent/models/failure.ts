@@ -1,15 +1,18 @@
 /** What went wrong with a request to a provider: which kind of trouble, what the provider itself said, and the words for it. */
 import { AgentError, errnoOf, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { formatDuration } from '../../base/time.ts';
 import type { EndpointSettings } from './kinds.ts';
+import { readErrorBody } from './errorBody.ts';
 import { retryAfterMs } from './retry.ts';
 
 /**
  * `overflow`: the prompt is larger than the window. `rate`: over a rate, the same key may be asked later. `notFree`: the free tier
- * has no such model or feature. `unpaid`, `auth`: this key cannot serve. `route`: deterministic, this way leads nowhere for this
- * process. `passing`: the same request may succeed. `refused`: it will not.
+ * has no such model or feature. `unpaid`, `auth`: this key cannot serve. `region`: the provider does not serve this country.
+ * `route`: deterministic, this way leads nowhere for this process. `slow`: no first byte in time. `passing`: the same
+ * request may succeed. `refused`: it will not.
  */
-export type Trouble = 'overflow' | 'rate' | 'notFree' | 'unpaid' | 'auth' | 'route' | 'passing' | 'refused';
+export type Trouble = 'overflow' | 'rate' | 'notFree' | 'unpaid' | 'auth' | 'region' | 'route' | 'slow' | 'passing' | 'refused';
 
 export interface Failure {
   trouble: Trouble;
@@ -18,6 +21,8 @@ export interface Failure {
   askedMs: number | undefined;
   /** Its reason, in one line. */
   says: string;
+  /** The provider was reached and sent something. */
+  hasAnswered: boolean;
   /** Of the structured body (interface spec, Errors). */
   reason: string | undefined;
   alternates: readonly string[];
@@ -25,19 +30,23 @@ export interface Failure {
   cause: unknown;
 }
 
-/** `welcome`: the request went to the inference host of the free tier. */
-export function failureOf(thrown: unknown, { welcome }: { welcome: boolean }): Failure {
-  const { status, headers, body } = answerOf(thrown);
-  const told = structured(body);
-  const askedMs = told.retryAfterMs ?? retryAfterMs(headers);
+/** `welcome`: the request went to the inference host of the free tier. `redact` keeps keys that the provider repeats out of its words. */
+export function failureOf(
+  thrown: unknown,
+  { welcome, redact = (text) => text }: { welcome: boolean; redact?: ((text: string) => string) | undefined },
+): Failure {
+  const { status: answered, headers, text } = answerOf(thrown);
+  const body = readErrorBody(text);
+  const status = answered ?? body.status;
   return {
-    trouble: troubleOf({ status, thrown, body, reason: told.reason, welcome }),
+    trouble: troubleOf({ status, thrown, text, reason: body.reason, welcome }),
     status,
-    askedMs,
-    says: wordsOf(thrown, status, body),
-    reason: told.reason,
-    alternates: told.alternates,
-    upgradeUrl: told.upgradeUrl,
+    askedMs: body.retryAfterMs ?? retryAfterMs(headers),
+    says: redact(wordsOf(thrown, status, body.message)),
+    hasAnswered: status !== undefined || text !== '',
+    reason: body.reason,
+    alternates: body.alternates,
+    upgradeUrl: body.upgradeUrl,
     cause: thrown,
   };
 }
@@ -45,11 +54,11 @@ export function failureOf(thrown: unknown, { welcome }: { welcome: boolean }): F
 interface Answer {
   status: number | undefined;
   headers: Record<string, string> | undefined;
-  /** As text; a stream's error frame as JSON. */
-  body: string;
+  /** The body as text; a stream's error frame as JSON. */
+  text: string;
 }
 
-/** The packages throw an object with these fields; told by its shape, so that none of them is loaded for it. */
+/** The packages throw an object with these fields; recognised by its shape, so that none of them is loaded for it. */
 function answerOf(thrown: unknown): Answer {
   const { statusCode, responseHeaders, responseBody, data } = (thrown ?? {}) as {
     statusCode?: unknown;
@@ -57,76 +66,52 @@ function answerOf(thrown: unknown): Answer {
     responseBody?: unknown;
     data?: unknown;
   };
-  const body = typeof responseBody === 'string' ? responseBody : data === undefined ? '' : JSON.stringify(data);
-  // A 200 stands there when the stream itself broke: that is no answer.
-  return { status: typeof statusCode === 'number' && statusCode >= 300 ? statusCode : undefined, headers: responseHeaders, body };
-}
-
-interface Told {
-  reason: string | undefined;
-  retryAfterMs: number | undefined;
-  alternates: readonly string[];
-  upgradeUrl: string | undefined;
-}
-
-/** `{reason, retry_after, alternates, upgrade_url}`, bare or below `error`. */
-function structured(body: string): Told {
-  const outer = objectOf(body);
-  const inner = typeof outer.error === 'object' && outer.error !== null ? (outer.error as Record<string, unknown>) : {};
-  const field = (name: string) => outer[name] ?? inner[name];
-  const seconds = Number(field('retry_after') ?? Number.NaN);
-  const alternates = field('alternates');
-  const url = field('upgrade_url');
-  const reason = field('reason');
-  return {
-    reason: typeof reason === 'string' ? reason : undefined,
-    retryAfterMs: seconds >= 0 ? seconds * 1_000 : undefined,
-    alternates: Array.isArray(alternates) ? alternates.filter((name) => typeof name === 'string') : [],
-    upgradeUrl: typeof url === 'string' && /^https?:\/\//.test(url) ? url : undefined,
-  };
-}
-
-function objectOf(body: string): Record<string, unknown> {
-  try {
-    const value = JSON.parse(body) as unknown;
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+  const text = typeof responseBody === 'string' ? responseBody : data === undefined ? '' : JSON.stringify(data);
+  // A stream that broke carries the 200 of its beginning: that is not the status of the failure.
+  return { status: typeof statusCode === 'number' && statusCode >= 300 ? statusCode : undefined, headers: responseHeaders, text };
 }
 
 /** How the vendors and local servers say that a prompt does not fit. */
 const OVERFLOW =
-  /context_length_exceeded|exceed_context_size|maximum context length|context window|prompt is too long|exceed(?:s|ed)? (?:the )?(?:available |model'?s? |maximum )?context|input token count.{0,40}exceeds|input length.{0,60}exceed|greater than the context length|too many tokens|input is too long|request_too_large/i;
+  /context_length_exceeded|exceed_context_size|maximum context length|context window|prompt is too long|exceed(?:s|ed)? (?:the )?(?:available |model'?s? |maximum )?context|input token count.{0,40}exceeds|input length.{0,60}exceed|greater than the context length|too many tokens|input is too long|request_too_large|context (?:the )?overflows|reduce the length of the (?:messages|input)|too large for model with/i;
 /** A limit of tokens a minute is a rate, whatever it calls itself. */
 const RATE_WORDS = /per minute|rate.?limit|\btpm\b/i;
+
+const UNPAID_WORDS =
+  /insufficient_quota|credit balance is too low|insufficient (?:balance|credits?|funds)|billing_not_active|billing_hard_limit/i;
+const REGION_WORDS = /unsupported_country|country, region,? or territory|location is not supported/i;
+const KEY_WORDS = /API_KEY_INVALID|invalid_api_key|(?:invalid|incorrect) api key|api key (?:is )?(?:not valid|invalid|expired)/i;
 
 function troubleOf(facts: {
   status: number | undefined;
   thrown: unknown;
-  body: string;
+  text: string;
   reason: string | undefined;
   welcome: boolean;
 }): Trouble {
-  const { status, thrown, body, reason, welcome } = facts;
-  const text = `${body} ${messageOf(thrown)}`;
+  const { status, thrown, reason, welcome } = facts;
+  const text = `${facts.text} ${messageOf(thrown)}`;
   if (isAgentError(thrown) && thrown.code === 'PROVIDER_SIGN_IN') return 'auth';
   if (isAgentError(thrown) && thrown.code === 'REDIRECT_REFUSED') return 'refused';
-  if (status !== 429 && OVERFLOW.test(text) && !RATE_WORDS.test(text)) return 'overflow';
+  if (isAgentError(thrown) && thrown.code === 'TIMEOUT') return 'slow';
+  // A request over the size of a whole minute never fits, however long one waits.
+  if (status === 413 || (status !== 429 && OVERFLOW.test(text) && !RATE_WORDS.test(text))) return 'overflow';
   if (status === 429 && (reason === 'model_not_free' || reason === 'feature_not_free')) return 'notFree';
-  if (status === 429) return /insufficient_quota/.test(body) ? 'unpaid' : 'rate';
+  if (status === 402 || (status !== undefined && status < 500 && UNPAID_WORDS.test(text))) return 'unpaid';
+  if (status === 429) return 'rate';
   if (welcome && (status === 400 || status === 403)) return 'route';
-  if (status === 402) return 'unpaid';
-  if (status === 401) return 'auth';
+  if (status !== undefined && status < 500 && REGION_WORDS.test(text)) return 'region';
+  if (status === 401 || ((status === 400 || status === 403) && KEY_WORDS.test(text))) return 'auth';
   if (status === undefined || status === 408 || status === 425 || status >= 500) return 'passing';
   return 'refused';
 }
 
 // --- words ---
 
-function wordsOf(thrown: unknown, status: number | undefined, body: string): string {
+function wordsOf(thrown: unknown, status: number | undefined, message: string | undefined): string {
   if (isAgentError(thrown)) return thrown.message;
-  if (status !== undefined) return `it answered ${status}: ${oneLine(messageOf(thrown) || body)}`;
+  if (status !== undefined) return `it answered ${status}: ${oneLine(message ?? messageOf(thrown))}`;
+  if (message !== undefined) return oneLine(message);
   const cause = (thrown as { cause?: unknown } | null)?.cause;
   const inner = (cause as { cause?: unknown } | undefined)?.cause;
   return errnoOf(cause) ?? errnoOf(inner) ?? oneLine(cause === undefined ? messageOf(thrown) : messageOf(cause));
@@ -146,8 +131,9 @@ export function cutError({ provider }: EndpointSettings, { says, cause }: Failur
 export function refusedError(settings: EndpointSettings, failure: Failure, others: readonly string[] = []): AgentError {
   const { trouble, status, askedMs, says, reason, alternates, upgradeUrl, cause } = failure;
   const after = others.length > 0 ? `; then ${others.join('; ')}` : '';
+  const needsSignIn = isAgentError(cause) && cause.code === 'PROVIDER_SIGN_IN';
   return new AgentError(
-    trouble === 'overflow' ? 'CONTEXT_OVERFLOW' : 'PROVIDER_FAILED',
+    trouble === 'overflow' ? 'CONTEXT_OVERFLOW' : needsSignIn ? 'PROVIDER_SIGN_IN' : 'PROVIDER_FAILED',
     `${settings.provider} (${settings.model}): ${says}${after}`,
     {
       cause,
@@ -158,29 +144,36 @@ export function refusedError(settings: EndpointSettings, failure: Failure, other
   );
 }
 
-function fixOf({ trouble, status, alternates, cause }: Failure, { keyEnv, baseUrl, detected }: EndpointSettings): string {
+function fixOf(failure: Failure, { keyEnv, baseUrl, detected }: EndpointSettings): string {
+  const { trouble, status, alternates, askedMs, upgradeUrl, hasAnswered, cause } = failure;
   const other = alternates[0] ? `, or choose ${alternates[0]}` : '';
+  const checkKey = keyEnv ? `check the key in ${keyEnv}` : 'set key_env of the provider and put the key into .env';
+  // What this service itself found wrong knows its own remedy.
+  if (isAgentError(cause) && cause.fix) return cause.fix;
   switch (trouble) {
     case 'notFree':
-      return `sign in: \`agent auth upgrade\` in a terminal, /login in a chat${other}`;
+      return upgradeUrl ? `sign in at ${upgradeUrl}${other}` : `choose a model of the free tier with /model${other}`;
     case 'overflow':
       return '/compress makes room; a model with a larger window takes it as it is';
     case 'unpaid':
       return keyEnv ? `the account behind ${keyEnv} has no credit left` : 'the account has no credit left';
+    case 'auth':
+      return checkKey;
+    case 'region':
+      return 'the provider does not serve the country of this machine; choose another provider with /model';
     case 'rate':
-      return `wait, or use another provider${other}`;
+      return `${askedMs === undefined ? 'wait' : `wait ${formatDuration(askedMs)}`}, or use another provider${other}`;
     case 'route':
       return 'this way is not tried again until the service restarts; choose another model with /model';
     case 'passing':
-      if (status !== undefined) return 'try again later; the provider has trouble';
+    case 'slow':
+      if (hasAnswered) return 'try again later; the provider has trouble';
       return detected
-        ? `the server on this machine has gone: start it again at ${baseUrl}`
+        ? `the server on this machine does not respond: start it again at ${baseUrl}`
         : `check that ${baseUrl} is reachable from here`;
-    default:
-      if (isAgentError(cause) && cause.code === 'REDIRECT_REFUSED' && cause.fix) return cause.fix;
-      if (status === 401 || status === 403)
-        return keyEnv ? `check the key in ${keyEnv}` : 'set key_env of the provider and put the key into .env';
+    case 'refused':
+      if (status === 401 || status === 403) return checkKey;
       if (status === 404) return 'check model.default and base_url in config.yaml';
-      return 'the provider refuses this request as it is; its own words say why';
+      return "the provider refuses this request as it is; the provider's own message says why";
   }
 }

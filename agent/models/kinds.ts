@@ -89,6 +89,8 @@ export interface EndpointSettings {
   headers: Record<string, string>;
   /** Its key is the access token of a sign-in: sent as a bearer, renewed before it ends. */
   signedIn?: boolean;
+  /** How long its first byte may take. */
+  firstByteMs: number;
   /** Found running on this machine, not configured. */
   detected: boolean;
 }

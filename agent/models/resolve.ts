@@ -5,6 +5,8 @@
  * it is on offer. An identity of the free tier will stand before the keys of hosts.
  */
 import { AgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
+import { isNearHost } from '../../base/nearHost.ts';
 import { implicitKinds, isProviderKind, kindOf, kindTable, type Credential, type EndpointSettings, type ProviderKind } from './kinds.ts';
 import { parseModelName, type NamedModel } from './modelName.ts';
 import { rehearsalName } from './rehearsal.ts';
@@ -16,6 +18,7 @@ export interface ProviderEntry {
   pool?: string[] | undefined;
   models?: string[] | undefined;
   headers?: Record<string, string> | undefined;
+  first_byte_timeout_seconds?: number | undefined;
   /** It offers a sign-in. */
   oauth?: object | undefined;
 }
@@ -31,6 +34,8 @@ export interface ResolveInput {
   /** `model.default` and `model.provider`. */
   model?: string | undefined;
   provider?: string | undefined;
+  /** `model.first_byte_timeout_seconds`: of every provider that names none. */
+  firstByteSeconds?: number | undefined;
   /** Chosen for this session; stands over the configuration. */
   session?: { model?: string | undefined; provider?: string | undefined } | undefined;
   providers?: Record<string, ProviderEntry> | undefined;
@@ -144,8 +149,15 @@ function tryProvider(name: string, wanted: string | undefined, input: ResolveInp
     keys,
     headers,
     signedIn: bearer !== undefined,
+    firstByteMs: firstByteMs(entry.first_byte_timeout_seconds ?? input.firstByteSeconds, baseUrl),
     detected: isDetected,
   };
+}
+
+function firstByteMs(seconds: number | undefined, baseUrl: string): number {
+  if (seconds !== undefined) return seconds * 1_000;
+  const host = URL.parse(baseUrl)?.hostname ?? '';
+  return isNearHost(host) ? limits.turn.providerFirstByteLocalMs : limits.turn.providerFirstByteMs;
 }
 
 /** Its key, then its pool; the same key is not counted twice. */

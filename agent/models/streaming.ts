@@ -49,15 +49,18 @@ export async function warmUp(adapter: Adapter, settings: EndpointSettings): Prom
 /** Tells the chunks as they come. Throws what the provider or the network did wrong; a stream without a proper end throws too. */
 export async function streamOnce(attempt: Try, tell: (chunk: ModelChunk) => void): Promise<void> {
   const { request } = attempt;
-  const watchdog = createWatchdog();
+  const watchdog = createWatchdog(attempt.settings);
   const signal = AbortSignal.any([request.signal, watchdog.signal]);
   const answer: Answer = { calls: [], content: [] };
   try {
     const { stream, response } = await open(attempt, signal);
     attempt.onHeaders(response?.headers ?? {});
+    watchdog.alive();
     for await (const part of stream) {
-      if (part.type !== 'stream-start') watchdog.fed();
-      if (part.type === 'error') throw part.error;
+      if (part.type === 'raw' || part.type === 'stream-start') watchdog.alive();
+      else if (part.type === 'error' && isUnknownEvent(part.error, attempt.adapter)) watchdog.alive();
+      else if (part.type === 'error') throw streamError(part.error);
+      else watchdog.fed();
       const chunk = toChunk(part, answer);
       if (chunk) tell(chunk);
     }
@@ -80,30 +83,63 @@ async function open({ adapter, connections, settings, key, request, vision, orig
     providerOptions: adapter.options({ effort, fast: request.fast === true, cacheKey: request.cacheKey }, settings),
     ...(request.tools.length > 0 ? { tools: toolsOf(request.tools)!, toolChoice: { type: 'auto' } } : {}),
     ...(effort ? { reasoning: effort } : {}),
+    // The other dialects send nothing between their events that would be lost to us.
+    ...(adapter.knowsEvent ? { includeRawChunks: true } : {}),
   };
   request.onSent?.();
   return model.doStream(options);
 }
 
-/** Aborts when the provider says nothing for too long: before its first byte, and between two parts. */
-function createWatchdog(): { signal: AbortSignal; fed(): void; stop(): void } {
+/**
+ * Aborts when the provider sends nothing for too long: before its first part, and between two parts. Signs of life without
+ * content (comments, pings) lengthen the wait, up to an upper bound.
+ */
+function createWatchdog({ provider, firstByteMs }: EndpointSettings): { signal: AbortSignal; alive(): void; fed(): void; stop(): void } {
   const controller = new AbortController();
-  const arm = (ms: number, what: string) =>
-    setTimeout(() => controller.abort(new AgentError('PROVIDER_FAILED', `no ${what} for ${ms / 1_000} s`)), ms);
-  let timer = arm(limits.turn.providerFirstByteMs, 'answer');
+  const arm = (ms: number, error: () => AgentError) => setTimeout(() => controller.abort(error()), ms);
+  let timer = arm(
+    firstByteMs,
+    () =>
+      new AgentError('TIMEOUT', `no answer for ${firstByteMs / 1_000} s`, {
+        fix: `a slow model needs longer: agent config set providers.${provider}.first_byte_timeout_seconds ${(2 * firstByteMs) / 1_000}`,
+      }),
+  );
   let waitsForFirst = true;
+  let fedAt = performance.now();
   return {
     signal: controller.signal,
+    alive() {
+      if (performance.now() - fedAt < Math.max(firstByteMs, limits.turn.providerAliveMaxMs)) timer.refresh();
+    },
     fed() {
+      fedAt = performance.now();
       // A timer that is pushed back costs less than a new one for each token.
-      if (waitsForFirst) {
-        clearTimeout(timer);
-        timer = arm(limits.turn.providerIdleMs, 'further text');
-        waitsForFirst = false;
-      } else timer.refresh();
+      if (!waitsForFirst) return void timer.refresh();
+      clearTimeout(timer);
+      const ms = limits.turn.providerIdleMs;
+      timer = arm(ms, () => new AgentError('PROVIDER_FAILED', `no further text for ${ms / 1_000} s`));
+      waitsForFirst = false;
     },
     stop: () => clearTimeout(timer),
   };
+}
+
+/** What the schema of a package did not take, below its error. */
+const refusedValue = (error: unknown): unknown =>
+  (error as { name?: unknown } | null)?.name === 'AI_TypeValidationError' ? (error as { value?: unknown }).value : undefined;
+
+/** Vendors add events; their documentation asks clients to skip what they do not know. */
+function isUnknownEvent(error: unknown, { knowsEvent }: Adapter): boolean {
+  const value = refusedValue(error);
+  return value !== undefined && knowsEvent?.(value) === false;
+}
+
+/** The packages hand over what the provider wrote: a plain object, or an error about its shape. */
+function streamError(error: unknown): unknown {
+  const value = refusedValue(error) ?? error;
+  if (value instanceof Error || typeof value !== 'object' || value === null) return error;
+  const data = 'error' in value ? value : { error: value };
+  return Object.assign(new Error('it reported an error inside its answer'), { data });
 }
 
 interface Answer {
@@ -174,15 +210,23 @@ const stopReasons: Record<string, StopReason> = {
 /** Calls come last and all together: half a set of them must not run. */
 async function ending(answer: Answer, { originals, price }: Try, tell: (chunk: ModelChunk) => void): Promise<void> {
   const unified = answer.end?.finishReason.unified;
+  const raw = answer.end?.finishReason.raw;
+  if (unified === 'error' && raw) {
+    throw new AgentError('PROVIDER_FAILED', `it ended its answer with ${raw}`, { fix: 'ask again, or choose another model with /model' });
+  }
   if (!answer.end || unified === 'interrupted' || unified === 'error') {
-    throw new AgentError('PROVIDER_CUT', 'the stream ended without saying so');
+    throw answer.content.length > 0 || answer.calls.length > 0
+      ? new AgentError('PROVIDER_CUT', 'the stream ended without a finish reason')
+      : new AgentError('PROVIDER_FAILED', 'its answer was empty', {
+          fix: 'check that base_url is the address of a chat API (it often ends in /v1), or try again',
+        });
   }
   const calls = readCalls(answer.calls, unified === 'stop' || unified === 'tool-calls');
   remember(answer, calls, originals);
   for (const call of calls) tell({ type: 'toolCall', call });
   tell({
     type: 'finish',
-    reason: answer.end.finishReason.raw === 'pause_turn' ? 'paused' : (stopReasons[unified ?? ''] ?? 'other'),
+    reason: raw === 'pause_turn' ? 'paused' : (stopReasons[unified ?? ''] ?? 'other'),
     usage: withCost(usageOf(answer.end.usage), await price()),
   });
 }

@@ -105,6 +105,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
     return {
       model: config.model?.default,
       provider: config.model?.provider,
+      firstByteSeconds: config.model?.first_byte_timeout_seconds,
       session,
       providers: config.providers,
       aliases: { ...config.model_aliases, ...config.model?.aliases },
@@ -140,6 +141,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       facts,
       renew: (provider, options) => signIns.renew(provider, options),
       welcomeHosts,
+      redact: (text) => context.redact(text),
       onSwitch: (settings, model) => hooks.onSwitch?.(id, settings.provider, model),
     });
   };

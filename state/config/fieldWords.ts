@@ -41,6 +41,10 @@ export const fieldWords: Readonly<Record<string, FieldWords>> = {
   'model.default': at('model', 'The model that answers. Easier to choose under Models.', undefined, 'Model'),
   'model.provider': at('model', 'The provider that serves it.'),
   'model.persist_switch_by_default': at('model', 'A pick in one conversation is kept for all.', false, 'Keep picks for good'),
+  'model.first_byte_timeout_seconds': at(
+    'model',
+    'Seconds until the first byte of an answer. Empty: 120, and 900 for a server on this machine or network.',
+  ),
   'model.aliases': at('model', 'Short names for provider:model.'),
   model_aliases: at('model', 'Short names for provider:model, older place.'),
   'model_catalog.ttl_minutes': at(

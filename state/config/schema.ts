@@ -49,6 +49,12 @@ function isSafeUrl(text: string): boolean {
   return protocol === 'https:' || hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);
 }
 
+/** How long the first byte of an answer may take. */
+const FirstByteSeconds = z
+  .number()
+  .min(1)
+  .max(limits.turn.providerFirstByteMaxMs / 1_000);
+
 export const ProviderConfig = z.looseObject({
   /** `openai` speaks the responses API, `openai-chat` its older chat API; `openrouter` is an aggregator; the last three are local servers. */
   kind: z
@@ -66,6 +72,7 @@ export const ProviderConfig = z.looseObject({
     .record(z.string(), z.looseObject({ input: z.number().min(0), output: z.number().min(0), cache_read: z.number().min(0).optional() }))
     .optional(),
   headers: z.record(z.string(), z.string()).optional(),
+  first_byte_timeout_seconds: FirstByteSeconds.optional(),
   oauth: ProviderOauth.optional(),
 });
 export type ProviderConfig = z.infer<typeof ProviderConfig>;
@@ -213,6 +220,8 @@ export const Config = z.looseObject({
       default: z.string().optional(),
       provider: z.string().optional(),
       persist_switch_by_default: z.boolean().optional(),
+      /** Of every provider that names none. */
+      first_byte_timeout_seconds: FirstByteSeconds.optional(),
       /** Short names for `provider:model`. */
       aliases: z.record(z.string(), z.string()).optional(),
     })

@@ -1,6 +1,7 @@
 /** A model of the product against a fake vendor, and its answer in one piece. */
 import { chainModel, type ChainParts } from '../../agent/models/chain.ts';
 import { kindTable, type EndpointSettings, type ProviderKind } from '../../agent/models/kinds.ts';
+import { limits } from '../../base/limits.ts';
 import type { Model, ModelChunk, ModelRequest } from '../../agent/ports.ts';
 
 export function settingsFor(
@@ -19,6 +20,7 @@ export function settingsFor(
     keyEnv: keys[0]?.env,
     keys,
     headers: {},
+    firstByteMs: limits.turn.providerFirstByteMs,
     detected: false,
     ...rest,
   };

@@ -97,9 +97,50 @@ t.test('each shape that servers give to text, thoughts and calls', async (t) => 
       ],
     },
     {
-      name: 'comments, frames without choices, a usage at the end',
+      name: 'arguments as an object, and a call in the older form',
+      frames: [call({ index: 0, id: 'a', function: { name: 'look', arguments: { x: 1 } } }), say({}, 'tool_calls'), frame('[DONE]')],
+      want: [
+        { type: 'toolStart', name: 'look' },
+        { type: 'toolCall', call: { id: 'a', name: 'look', args: { x: 1 } } },
+        { type: 'finish', reason: 'tool_calls' },
+      ],
+    },
+    {
+      name: 'a call in the older form, in fragments',
+      frames: [
+        say({ function_call: { name: 'look', arguments: '' } }),
+        say({ function_call: { arguments: '{"x"' } }),
+        say({ function_call: { arguments: ':1}' } }),
+        say({}, 'function_call'),
+      ],
+      want: [
+        { type: 'toolStart', name: 'look' },
+        { type: 'toolCall', call: { name: 'look', args: { x: 1 } } },
+        { type: 'finish', reason: 'tool_calls' },
+      ],
+    },
+    {
+      name: 'thoughts between tags at the beginning of the text, the tags cut anywhere',
+      frames: [...'\n<think>a < b</think>\n\nyes, <think> is a tag'.match(/.{1,3}/gs)!.map((content) => say({ content })), END],
+      want: [
+        { type: 'reasoning', text: 'a < b' },
+        { type: 'text', text: 'yes, <think> is a tag' },
+        { type: 'finish', reason: 'stop' },
+      ],
+    },
+    {
+      name: 'text that only begins like a tag',
+      frames: [say({ content: '<th' }), END],
+      want: [
+        { type: 'text', text: '<th' },
+        { type: 'finish', reason: 'stop' },
+      ],
+    },
+    {
+      name: 'comments, empty frames, frames without choices, a usage at the end',
       frames: [
         ': wait\n\n',
+        'data:\n\n',
         frame({ choices: [] }),
         say({ content: 'yes' }),
         say({}, 'stop'),

@@ -248,22 +248,27 @@ t.test('a summary is told apart from what anybody said', async (t) => {
   t.match(user, { role: 'user', content: 'go on' });
 });
 
-t.test('arguments that are slightly broken are mended; what broke off stays as it is', async (t) => {
-  const table: { args: string; want: unknown; finish?: string }[] = [
-    { args: "{where: 'here', }", want: { where: 'here' } },
-    { args: '```json\n{"where":"here"}\n```', want: { where: 'here' } },
-    { args: '', want: {} },
-    { args: '{"where":"rm -rf /tmp/ab', want: '{"where":"rm -rf /tmp/ab' },
-    { args: 'look here', want: 'look here' },
-    { args: "{where: 'here'}", finish: 'length', want: "{where: 'here'}" },
+t.test('arguments arrive as they were written, and what the output limit cut off is marked', async (t) => {
+  const whole = '{"where":"here"}';
+  const table: { args: string; want: object; finish?: string }[] = [
+    { args: "{where: 'here', }", want: { args: "{where: 'here', }" } },
+    { args: '', want: { args: {} } },
+    { args: '{"where":"rm -rf /tmp/ab', want: { args: '{"where":"rm -rf /tmp/ab' } },
+    { args: 'look here', want: { args: 'look here' } },
+    { args: whole, finish: 'length', want: { args: { where: 'here' } } },
+    { args: "{where: 'here'}", finish: 'length', want: { args: "{where: 'here'}", cut: true } },
+    { args: '', finish: 'length', want: { args: {}, cut: true } },
+    { args: '{}', finish: 'max_tokens', want: { args: {}, cut: true } },
+    { args: '{"where":"rm', finish: 'model_length', want: { args: '{"where":"rm', cut: true } },
+    { args: '{"where":"rm', finish: 'a word of its own', want: { args: '{"where":"rm', cut: true } },
   ];
   for (const { args, want, finish } of table) {
     await using fake = await startOpenAi({ toolCalls: [{ name: 'look', args }], ...(finish ? { finish } : {}) });
     const { chunks } = await received(await chain(settingsFor('openai-compatible', fake.url)), { tools: [look] });
     t.same(
-      chunks.flatMap((chunk) => (chunk.type === 'toolCall' ? [chunk.call.args] : [])),
-      [want],
-      args,
+      chunks.flatMap((chunk) => (chunk.type === 'toolCall' ? [chunk.call] : [])),
+      [{ id: 'call_0', name: 'look', ...want }],
+      `${args} ${finish}`,
     );
   }
 });

@@ -43,6 +43,7 @@ t.test('a connection is kept for the same model, address, headers and key, and s
     baseUrl: 'http://127.0.0.1:1/v1',
     apiKey: undefined,
     keyEnv: undefined,
+    firstByteMs: 1_000,
     keys: [],
     headers: {},
     detected: false,

@@ -6,7 +6,7 @@ import { STATUS_CODES } from 'node:http';
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible';
 import type { CallOptions, Connection, LanguageModel, Prompt } from '../endpoint.ts';
 import { limits } from '../../../base/limits.ts';
-import { partsOf } from './partStream.ts';
+import { partsOf, wholeParts } from './partStream.ts';
 import { post, rehearse, type Answered } from './post.ts';
 
 /** `name`: of its options and of its marks. */
@@ -24,7 +24,8 @@ export function chatModel(name: string, { settings, apiKey, rehearsal = false }:
       const body = await bodyOf(packaged, options);
       const answered = await (rehearsal ? rehearse : post)({ url, headers, body, signal: options.abortSignal });
       if (answered.status < 200 || answered.status > 299) throw await refusal(answered);
-      return { stream: partsOf(answered.body, name), response: { headers: answered.headers } };
+      const parts = answered.headers['content-type']?.startsWith('application/json') ? wholeParts : partsOf;
+      return { stream: parts(answered.body, name), response: { headers: answered.headers } };
     },
   };
 }
@@ -64,7 +65,7 @@ async function allMessages(packaged: OpenAICompatibleChatLanguageModel, options:
 /** In the shape of the packages, which failure.ts knows. */
 async function refusal({ status, headers, body }: Answered): Promise<Error> {
   const responseBody = await beginningOf(body);
-  return Object.assign(new Error(wordsOf(responseBody) ?? STATUS_CODES[status] ?? ''), {
+  return Object.assign(new Error(STATUS_CODES[status] ?? ''), {
     statusCode: status,
     responseHeaders: headers,
     responseBody,
@@ -82,14 +83,4 @@ async function beginningOf(body: Answered['body']): Promise<string> {
     // The status says enough.
   }
   return text;
-}
-
-function wordsOf(body: string): string | undefined {
-  try {
-    const { error } = JSON.parse(body) as { error?: { message?: unknown } | string };
-    const message = typeof error === 'object' ? error?.message : error;
-    return typeof message === 'string' ? message : undefined;
-  } catch {
-    return undefined;
-  }
 }

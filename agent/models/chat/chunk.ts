@@ -5,10 +5,16 @@
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 
+interface FunctionDelta {
+  name?: string | null;
+  /** Some servers write the object itself. */
+  arguments?: string | object | null;
+}
+
 export interface ToolDelta {
   index?: number | null;
   id?: string | null;
-  function: { name?: string | null; arguments?: string | null };
+  function: FunctionDelta;
   /** Signed thoughts of Gemini behind such a server. */
   extra_content?: { google?: { thought_signature?: string | null } | null } | null;
 }
@@ -20,6 +26,8 @@ export interface Delta {
   reasoning_content?: string | null;
   reasoning?: string | null;
   tool_calls?: ToolDelta[] | null;
+  /** What `tool_calls` replaced; older servers still write it. */
+  function_call?: FunctionDelta | null;
 }
 
 export interface ChatUsage {
@@ -47,7 +55,7 @@ export function readChunk(text: string): ChatChunk {
   const told = { usage: (usage as ChatUsage | undefined) ?? null };
   if (choice === undefined) return { ...told, delta: null, finishReason: null };
   if (!isRecord(choice) || !isText(choice.finish_reason)) throw malformed('has a wrong choice', text);
-  const { delta, finish_reason } = choice;
+  const { delta = choice.message, finish_reason } = choice;
   if (!isNothing(delta) && !isDelta(delta)) throw malformed('has a wrong delta', text);
   return { ...told, delta: (delta as Delta | undefined) ?? null, finishReason: (finish_reason as string | undefined) ?? null };
 }
@@ -61,7 +69,9 @@ function parsed(text: string): unknown {
 }
 
 const malformed = (how: string, text: string): AgentError =>
-  new AgentError('PROVIDER_FAILED', `a frame of its stream ${how}: ${text.slice(0, limits.models.errorTextMaxChars)}`);
+  new AgentError('PROVIDER_FAILED', `a frame of its stream ${how}: ${text.slice(0, limits.models.errorTextMaxChars)}`, {
+    fix: 'check that base_url is the address of a chat API (it often ends in /v1) and not of a page',
+  });
 
 /** The words of a stream's error frame; failure.ts looks into `data`. */
 function providerError(error: unknown, data: Record<string, unknown>): Error {
@@ -78,27 +88,25 @@ const isCount = (value: unknown): boolean => typeof value === 'number' || isNoth
 
 function isDelta(delta: unknown): boolean {
   if (!isRecord(delta)) return false;
-  const { content, reasoning_content, reasoning, tool_calls } = delta;
+  const { content, reasoning_content, reasoning, tool_calls, function_call } = delta;
   return (
     (isText(content) || (Array.isArray(content) && content.every((part) => isRecord(part) && typeof part.type === 'string'))) &&
     isText(reasoning_content) &&
     isText(reasoning) &&
+    (isNothing(function_call) || isFunctionDelta(function_call)) &&
     (isNothing(tool_calls) || (Array.isArray(tool_calls) && tool_calls.every(isToolDelta)))
   );
 }
 
 function isToolDelta(call: unknown): boolean {
-  if (!isRecord(call) || !isRecord(call.function)) return false;
+  if (!isRecord(call) || !isFunctionDelta(call.function)) return false;
   const { index, id, extra_content: extra } = call;
   const google = isRecord(extra) ? extra.google : undefined;
-  return (
-    isCount(index) &&
-    isText(id) &&
-    isText(call.function.name) &&
-    isText(call.function.arguments) &&
-    (isNothing(google) || (isRecord(google) && isText(google.thought_signature)))
-  );
+  return isCount(index) && isText(id) && (isNothing(google) || (isRecord(google) && isText(google.thought_signature)));
 }
+
+const isFunctionDelta = (value: unknown): boolean =>
+  isRecord(value) && isText(value.name) && (isText(value.arguments) || isRecord(value.arguments));
 
 function isUsage(usage: unknown): boolean {
   if (!isRecord(usage)) return false;

@@ -8,6 +8,20 @@ import { Feed } from '../feed.ts';
 import { ChatParts } from './parts.ts';
 import { networkError } from './post.ts';
 
+/** An answer in one piece, of a server that does not stream. Errors as partsOf. */
+export async function* wholeParts(body: Readable, metadataKey: string): AsyncIterable<StreamPart> {
+  let text = '';
+  for await (const piece of body.setEncoding('utf8')) {
+    text += piece as string;
+    if (text.length > limits.models.streamFrameMaxChars) throw new AgentError('PROVIDER_FAILED', 'its answer has no end');
+  }
+  const found: StreamPart[] = [];
+  const parts = new ChatParts(metadataKey, (part) => found.push(part));
+  parts.read(text);
+  parts.end();
+  yield* found;
+}
+
 /** Errors while it is read: as readChunk, of the network, PROVIDER_FAILED for a frame without end. */
 export function partsOf(body: Readable, metadataKey: string): AsyncIterable<StreamPart> {
   const feed = new Feed<StreamPart>({
@@ -17,6 +31,7 @@ export function partsOf(body: Readable, metadataKey: string): AsyncIterable<Stre
   const parts = new ChatParts(metadataKey, (part) => feed.push(part));
   const events = createParser({
     onEvent: ({ data }) => parts.read(data),
+    onComment: () => parts.alive(),
     onError: (error) => {
       // Fields of no meaning are passed over, as the standard of event streams has it.
       if (error.type === 'max-buffer-size-exceeded') throw new AgentError('PROVIDER_FAILED', 'a frame of its stream has no end');

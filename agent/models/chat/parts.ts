@@ -5,6 +5,7 @@
 import { StreamingToolCallTracker } from '@ai-sdk/provider-utils';
 import type { StreamPart } from '../endpoint.ts';
 import { readChunk, type ChatUsage, type Delta, type ToolDelta } from './chunk.ts';
+import { ThinkTags } from './thinkTags.ts';
 
 type Finish = Extract<StreamPart, { type: 'finish' }>;
 type Unified = Finish['finishReason']['unified'];
@@ -14,11 +15,12 @@ const REASONING_ID = 'reasoning';
 
 export class ChatParts {
   #emit: (part: StreamPart) => void;
-  #tracker: StreamingToolCallTracker<ToolDelta>;
+  #tracker: StreamingToolCallTracker<TextDelta>;
   /** Calls whose name has not come yet, and those that have one. */
-  #nameless = new Map<number, ToolDelta>();
+  #nameless = new Map<number, TextDelta>();
   #named = new Set<number>();
   #began = false;
+  #tags = new ThinkTags((kind, text) => this.#say(kind, text));
   #open: 'text' | 'reasoning' | undefined;
   #refused = false;
   #finishReason: string | null = null;
@@ -27,7 +29,7 @@ export class ChatParts {
   /** `metadataKey`: under which the provider finds its own marks again in the next prompt. */
   constructor(metadataKey: string, emit: (part: StreamPart) => void) {
     this.#emit = emit;
-    this.#tracker = new StreamingToolCallTracker<ToolDelta>(
+    this.#tracker = new StreamingToolCallTracker<TextDelta>(
       { enqueue: emit },
       {
         extractMetadata: (delta) => {
@@ -41,7 +43,8 @@ export class ChatParts {
 
   /** Errors: as readChunk. */
   read(data: string): void {
-    if (data === '[DONE]') return;
+    // An empty frame is what some proxies send to keep a connection alive.
+    if (data === '[DONE]' || data.trim() === '') return this.alive();
     const { delta, finishReason, usage } = readChunk(data);
     if (!this.#began) {
       // A first frame without text is a sign of life too.
@@ -53,8 +56,14 @@ export class ChatParts {
     if (delta) this.#readDelta(delta);
   }
 
+  /** The server has sent something that means nothing yet. */
+  alive(): void {
+    this.#emit({ type: 'raw', rawValue: null });
+  }
+
   /** Closes what is open. Says nothing of an end that the provider did not say. */
   end(): void {
+    this.#tags.end();
     this.#close();
     for (const call of this.#nameless.values()) this.#tracker.processDelta(call);
     this.#tracker.flush();
@@ -63,14 +72,14 @@ export class ChatParts {
     this.#emit({ type: 'finish', finishReason: { unified, raw: this.#finishReason }, usage: usageOf(this.#usage) });
   }
 
-  #readDelta({ content, refusal, reasoning_content, reasoning, tool_calls }: Delta): void {
+  #readDelta({ content, refusal, reasoning_content, reasoning, tool_calls, function_call }: Delta): void {
     const thought = reasoning_content ?? reasoning;
     if (thought) this.#say('reasoning', thought);
     if (typeof content === 'string') {
-      if (content) this.#say('text', content);
+      if (content) this.#tags.push(content);
     } else if (content) {
       for (const part of content) {
-        if (part.type === 'text' && typeof part.text === 'string' && part.text) this.#say('text', part.text);
+        if (part.type === 'text' && typeof part.text === 'string' && part.text) this.#tags.push(part.text);
         else if (part.type === 'thinking') this.#sayThinking(part.thinking);
       }
     }
@@ -78,9 +87,11 @@ export class ChatParts {
       this.#refused = true;
       this.#say('text', refusal);
     }
-    if (!tool_calls || tool_calls.length === 0) return;
+    const calls = tool_calls?.length ? tool_calls : function_call ? [{ index: 0, function: function_call }] : [];
+    if (calls.length === 0) return;
+    this.#tags.end();
     if (this.#open === 'reasoning') this.#close();
-    for (const call of tool_calls) this.#readCall(call);
+    for (const call of calls) this.#readCall({ ...call, function: { ...call.function, arguments: textOf(call.function.arguments) } });
   }
 
   /** `[{type: 'text', text}]`, as Mistral writes it. */
@@ -109,11 +120,11 @@ export class ChatParts {
   }
 
   /** Some servers send the first fragment of a call without its name, which the tracker refuses: it is held back until then. */
-  #readCall(call: ToolDelta): void {
+  #readCall(call: TextDelta): void {
     const { index } = call;
     if (index === undefined || index === null || this.#named.has(index)) return this.#tracker.processDelta(call);
     const held = this.#nameless.get(index);
-    const whole: ToolDelta = {
+    const whole: TextDelta = {
       index,
       id: held?.id ?? call.id ?? null,
       function: { ...call.function, arguments: (held?.function.arguments ?? '') + (call.function.arguments ?? '') },
@@ -126,9 +137,18 @@ export class ChatParts {
   }
 }
 
+/** With its arguments as text. */
+type TextDelta = ToolDelta & { function: { arguments: string | null } };
+
+const textOf = (args: string | object | null | undefined): string | null =>
+  typeof args === 'object' && args !== null ? JSON.stringify(args) : (args ?? null);
+
 const unifiedReasons: Record<string, Unified> = {
   stop: 'stop',
   length: 'length',
+  // Mistral, and servers that pass on the word of another vendor.
+  model_length: 'length',
+  max_tokens: 'length',
   content_filter: 'content-filter',
   function_call: 'tool-calls',
   tool_calls: 'tool-calls',
