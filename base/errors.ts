@@ -47,6 +47,7 @@ export const errorTable = {
   UNKNOWN_SESSION: { rpc: 4001, retry: false, means: 'No session has that id.' },
   MISSING_SESSION: { rpc: 4006, retry: false, means: 'The call needs a session_id and has none.' },
   BUSY: { rpc: 4009, retry: true, accepted: 'waits', means: 'The session is busy and its queue is full.' },
+  KEY_REUSED: { rpc: 4011, retry: false, means: 'The idempotency key was used before, with another text; nothing was stored.' },
   ATTACHMENT_GONE: { rpc: 4010, retry: false, means: 'A message names that file, but its copy is no longer on the disk.' },
   // slots
   UNKNOWN_SLOT: { rpc: 4101, retry: false, means: 'No slot has that name.' },

@@ -231,8 +231,12 @@ export const limits = {
     keyLinesMax: 200,
   },
   state: {
-    /** SQLite busy timeout: one writer per store, so a wait means a reader's checkpoint. */
-    busyMs: 1_000,
+    /** SQLite busy timeout: one writer per store, so a wait means a checkpoint or another program. It blocks the loop. */
+    busyMs: 3_000,
+    /** A prompt that meets a locked store is tried again for this long before it is refused. */
+    promptRetryMs: 20_000,
+    /** Between two such tries. */
+    lockedPauseMs: 250,
     /** A write that must not be lost is tried again this often while the disk is full or the file is locked. */
     storeRetryMs: 2_000,
     /** A store up to this size is checked page by page when it is opened (35 ms; measured 4.4 ms per MiB, which 1 GiB must not cost at every start). */

@@ -111,12 +111,12 @@ export type AttachmentInput = z.infer<typeof AttachmentInput>;
 /**
  * Answers only after the user's row is durable. A busy session queues, steers (the text rides along
  * with the next tool result) or is interrupted, as `display.busy_input_mode` says. The same `idempotency_key` answers the same message again.
- * Errors: UNKNOWN_SESSION, BUSY, DRAINING, BAD_REQUEST.
+ * Errors: UNKNOWN_SESSION, BUSY, KEY_REUSED, DRAINING, BAD_REQUEST.
  */
 export const promptSubmit = rpcMethod('prompt.submit', {
   params: z.strictObject({
     session_id: SessionId,
-    text: z.string().min(1, 'the prompt is empty'),
+    text: z.string().regex(/\S/, 'the prompt is empty'),
     idempotency_key: z.string().max(200).optional(),
     surface: Surface.optional(),
     /** What a busy session does with it; default `display.busy_input_mode`. */

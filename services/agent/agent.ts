@@ -129,6 +129,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
       clients: events.linkCount,
       active_sessions: activeSessions(store),
       turns_cut_at_start: cut,
+      waiting: turns.held(),
     }),
     async drain(signal) {
       const [drained] = await Promise.all([turns.drain(signal), side.leave()]);

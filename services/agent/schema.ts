@@ -7,6 +7,8 @@ const counted = (row: 'new' | 'old') => `(${row}.active = 1 AND ${row}.position 
 const ofSession = 'TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE';
 
 export const stateSchema: Schema = {
+  // Every token of a stream is a row; a prompt is flushed when it is acknowledged.
+  sync: 'explicit',
   /** 28 added sessions.tool_names (interface spec, Versioning). */
   version: 28,
   recovery: 'agent sessions recover',

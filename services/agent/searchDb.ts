@@ -15,6 +15,8 @@ import { folded, parseQuery, partsOf, searchedText, snippetOf, wordsOf } from '.
 const VERSION = 1;
 
 const schema: Schema = {
+  // Made from state.db, and made again when it is lost.
+  sync: 'explicit',
   version: VERSION,
   tables: {
     facts: { columns: { key: 'TEXT PRIMARY KEY', value: 'TEXT NOT NULL' } },

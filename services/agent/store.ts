@@ -1,11 +1,11 @@
 /**
- * state.db: sessions, keyed conversations and the facts about the store itself. Every call is durable
- * when it returns; errors come in the words of the error table (DISK_FULL, STORE_BUSY, …).
+ * state.db: sessions, keyed conversations and the facts about the store itself. Every call survives the end of
+ * this process, `durably` also the end of the host; errors come in the words of the error table (DISK_FULL, STORE_BUSY, …).
  */
 import { hexId, sortableId } from '../../base/ids.ts';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { openStore, storeError, type Db } from '../../state/db/open.ts';
+import { durably, openStore, storeError, type Db } from '../../state/db/open.ts';
 import { stateSchema } from './schema.ts';
 
 export interface SessionRecord {
@@ -118,6 +118,11 @@ export class Store {
   transaction<T>(work: () => T): T {
     if (this.db.inTransaction) return work();
     return this.#guard(() => this.db.transaction(work).immediate());
+  }
+
+  /** What `work` stores in a transaction survives the end of the host: for what is acknowledged next. */
+  durably<T>(work: () => T): T {
+    return durably(this.db, work);
   }
 
   close(): void {

@@ -8,7 +8,9 @@ import { turnError, type TurnEnd } from '../../agent/turn.ts';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
-import { abortReason, deferred, within, type Deferred } from '../../base/time.ts';
+import { abortReason, deferred, isoTime, sleep, within, type Deferred } from '../../base/time.ts';
+import type { WaitingWork } from '../../ipc/contracts/peer.ts';
+import { untilStored } from '../../state/db/untilStored.ts';
 import type { Attachment, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { announceInfo, announceQueue, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
 import { completePayload, settleCutTurn } from './recover.ts';
@@ -26,7 +28,14 @@ export class Turns {
   #exclusive = new Map<string, Promise<unknown>>();
   /** Those who wait for the end of a prompt's turn. */
   #listeners = new Map<number, Deferred<void>>();
+  /** Prompts that wait for a locked store, by session: the last of each. */
+  #late = new Map<string, Promise<void>>();
+  /** Turns whose end could not be stored yet. */
+  #unstored = new Map<string, { error: Error; sinceMs: number }>();
+  #retry: NodeJS.Timeout | undefined;
   #draining = false;
+  /** Aborts when a drain is over: what could not be stored until then is left to the next start. */
+  #left = new AbortController();
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -51,7 +60,10 @@ export class Turns {
       });
     }
     const known = prompt.idempotencyKey === undefined ? undefined : transcripts.promptByKey(sessionId, prompt.idempotencyKey);
-    if (known) return { status: statusOf(known), messageId: known.id };
+    if (known) {
+      if (known.content !== prompt.text) throw keyConflict();
+      return { status: statusOf(known), messageId: known.id };
+    }
     if (transcripts.queued(sessionId).length >= limits.turn.queueMax) {
       throw new AgentError('BUSY', `${limits.turn.queueMax} prompts wait in this session already`, {
         retryAfterMs: 5_000,
@@ -61,17 +73,55 @@ export class Turns {
     const busy = this.#running.has(sessionId) ? (prompt.busy ?? this.busyMode()) : 'queue';
     // A file cannot join a turn under way, and a turn that ends takes nothing up.
     const steer = busy === 'steer' && !prompt.attachments?.length && !this.#running.get(sessionId)!.controller.signal.aborted;
-    const { messageId, started } = events.atomically(sessionId, () => {
+    const store = () => {
       const id = transcripts.addPrompt(prompt, { steer, first: busy === 'interrupt' });
       alongside?.(id);
       if (this.#canStart(sessionId)) return { messageId: id, started: this.#begin(sessionId, { waited: false }) };
       announceQueue(this.#parts, sessionId);
       return { messageId: id, started: undefined };
-    });
+    };
+    const { messageId, started } = this.#parts.store.durably(() => events.atomically(sessionId, store));
     if (started) this.#launch(started);
     else if (busy === 'interrupt') this.interrupt(sessionId);
     else if (!this.#running.has(sessionId)) this.#waiting.add(sessionId);
     return { status: started ? 'streaming' : steer ? 'steered' : 'queued', messageId };
+  }
+
+  /**
+   * `submit`, tried again for a while when another program has locked the store; prompts of one session keep their order.
+   * Errors: as `submit`.
+   */
+  submitPatiently(prompt: NewPrompt): Accepted | Promise<Accepted> {
+    const before = this.#late.get(prompt.sessionId);
+    const attempt = () => this.submit(prompt);
+    if (!before) {
+      try {
+        return attempt();
+      } catch (thrown) {
+        if (!isLocked(thrown)) throw thrown;
+      }
+    }
+    const accepted = (before ?? Promise.resolve()).then(() => this.#retryLocked(attempt));
+    const settled = accepted.then(
+      () => {},
+      () => {},
+    );
+    this.#late.set(prompt.sessionId, settled);
+    void settled.then(() => this.#late.get(prompt.sessionId) === settled && this.#late.delete(prompt.sessionId));
+    return accepted;
+  }
+
+  async #retryLocked(attempt: () => Accepted): Promise<Accepted> {
+    const deadlineMs = performance.now() + limits.state.promptRetryMs;
+    for (;;) {
+      try {
+        return attempt();
+      } catch (thrown) {
+        if (!isLocked(thrown) || performance.now() > deadlineMs) throw thrown;
+        // Between two tries the worker answers others.
+        await sleep(limits.state.lockedPauseMs, this.#parts.context.signal);
+      }
+    }
   }
 
   /** `display.busy_input_mode`. */
@@ -108,10 +158,28 @@ export class Turns {
       const started = this.#parts.events.atomically(sessionId, () => this.#begin(sessionId, { waited: true }));
       if (started) this.#launch(started);
     } catch (thrown) {
-      // It is tried again when another turn ends, at the next prompt, and at the next start.
       this.#waiting.add(sessionId);
+      this.#retry ??= setTimeout(() => {
+        this.#retry = undefined;
+        this.#pumpWaiting();
+      }, limits.state.storeRetryMs).unref();
       this.#parts.context.log.error('a waiting prompt could not be started', { session_id: sessionId, ...errorFields(thrown) });
     }
+  }
+
+  /** A prompt that cannot start goes back into the set: only those that wait now are tried. */
+  #pumpWaiting(): void {
+    for (const waiting of Array.from(this.#waiting)) this.pump(waiting);
+  }
+
+  /** Turns that are over and whose end waits for room on the disk. */
+  held(): WaitingWork[] {
+    const waits = [...this.#unstored.values()];
+    const [first] = waits;
+    if (!first) return [];
+    const since = isoTime(Date.now() - (performance.now() - first.sinceMs));
+    const code = isAgentError(first.error) ? first.error.code : 'INTERNAL';
+    return [{ slot: 'state.db', held: waits.length, code, reason: first.error.message, since }];
   }
 
   /** Prompts that waited when the last worker ended. */
@@ -189,6 +257,9 @@ export class Turns {
     const late = [...this.#running.values()];
     for (const running of late) running.controller.abort(leaving);
     await within(all, { ms: limits.turn.toolStopMs, what: 'interrupting turns' }).catch(() => {});
+    clearTimeout(this.#retry);
+    this.#left.abort();
+    await within(all, { ms: limits.state.storeRetryMs, what: 'storing the ends of turns' }).catch(() => {});
     for (const listener of this.#listeners.values()) listener.reject(leaving);
     this.#listeners.clear();
     return { interrupted: late.length };
@@ -276,7 +347,7 @@ export class Turns {
       const error = controller.signal.aborted && causeOf(controller.signal) === 'user' ? null : turnError(thrown);
       end = { status, messageId: null, text: running.text, error, usage: null, modelCalls: 0, toolCalls: 0 };
     }
-    this.#finish(running, end);
+    await this.#finish(running, end);
     if (running.left.length > 0)
       await within(Promise.allSettled(running.left), { ms: limits.turn.toolStopMs, what: 'stopping tools' }).catch(() => {});
     this.#running.delete(session.id);
@@ -285,25 +356,43 @@ export class Turns {
     announceInfo(this.#parts, running, false);
     events.broadcast('sessions.changed');
     this.pump(session.id);
-    // A prompt that cannot start goes back into the set: only those that wait now are tried.
-    for (const waiting of Array.from(this.#waiting)) this.pump(waiting);
+    this.#pumpWaiting();
     if (!this.#running.has(session.id)) events.rest(session.id);
   }
 
-  /** Row, outcome and last event, together. A store that refuses even that leaves the turn open; the next start of the session settles it. */
-  #finish(running: Running, end: TurnEnd): void {
+  /**
+   * Row, outcome and last event, together, as soon as the store takes them: until then the turn counts as running. When the
+   * worker exits first, the next start settles it.
+   */
+  async #finish(running: Running, given: TurnEnd): Promise<void> {
     const { context, store, transcripts, events, notes } = this.#parts;
     const { id, session, startedAt, controller } = running;
-    const payload = () => completePayload(end, Date.now() - startedAt);
+    let end = given;
+    const durationMs = Date.now() - startedAt;
+    const payload = () => completePayload(end, durationMs);
     const cause = end.status === 'interrupted' ? causeOf(controller.signal) : null;
-    try {
+    const write = () =>
       events.atomically(session.id, () => {
-        if (end.messageId === null) end = { ...end, messageId: this.#closeOpenRow(running, end.status) };
+        end = given.messageId === null ? { ...given, messageId: this.#closeOpenRow(running, given.status) } : given;
         transcripts.finishTurn(id, end, cause);
         notes.place(session.id);
         events.emit(session.id, id, 'session.usage', { usage: recordTurn(store, session.id, end) });
         events.emit(session.id, id, 'message.complete', payload());
         events.turnEnded(session.id, id);
+      });
+    try {
+      await untilStored(write, {
+        path: store.path,
+        signal: this.#left.signal,
+        onWaiting: (error) => {
+          context.log.error('the end of a turn waits for its store', { session_id: session.id, turn: id, ...errorFields(error) });
+          this.#unstored.set(session.id, { error, sinceMs: performance.now() });
+          context.reportFacts({ waiting: this.held() });
+          events.tell(session.id, 'notice', {
+            level: 'error',
+            text: `The turn is over, but its end cannot be stored yet: ${error.message}`,
+          });
+        },
       });
       context.log.info('turn ended', {
         session_id: session.id,
@@ -316,6 +405,8 @@ export class Turns {
     } catch (thrown) {
       context.log.error('the end of a turn could not be stored', { session_id: session.id, turn: id, ...errorFields(thrown) });
       events.tell(session.id, 'message.complete', { ...payload(), status: 'error', error: turnError(thrown) });
+    } finally {
+      if (this.#unstored.delete(session.id)) context.reportFacts({ waiting: this.held() });
     }
   }
 
@@ -338,6 +429,14 @@ function statusOf({ position, kind }: MessageRecord): Accepted['status'] {
   if (kind === 'steer') return 'steered';
   return position === null ? 'queued' : 'streaming';
 }
+
+const isLocked = (thrown: unknown): boolean => isAgentError(thrown) && thrown.code === 'STORE_BUSY';
+
+const keyConflict = (): AgentError =>
+  new AgentError('KEY_REUSED', 'this idempotency_key was used for a prompt with another text; nothing was stored', {
+    field: 'idempotency_key',
+    fix: 'use a new key for a new prompt',
+  });
 
 function causeOf(signal: AbortSignal): TurnCause {
   const reason = abortReason(signal);

@@ -9,6 +9,8 @@ import { openStore, type Schema } from '../../state/db/open.ts';
 import { identityOf, type ProcessIdentity } from '../../state/processIdentity.ts';
 
 const schema: Schema = {
+  // Nothing in it is acknowledged.
+  sync: 'explicit',
   version: 1,
   tables: {
     calls: {

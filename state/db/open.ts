@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { lockHolder } from './lockHolder.ts';
 
 export type Db = Database.Database;
 
@@ -32,6 +33,11 @@ export interface Schema {
   tables: Record<string, Table>;
   /** Trigger name → what follows it, e.g. `AFTER DELETE ON messages BEGIN … END`. Made anew when that changed. */
   triggers?: Record<string, string>;
+  /**
+   * `commit` (default): each transaction is on the disk, not only in the cache of the kernel, when it returns. `explicit`: only
+   * those run by `durably`, and all before them; for a store that writes more often than it acknowledges.
+   */
+  sync?: 'commit' | 'explicit';
   /** Freed pages can be given back in steps (`PRAGMA incremental_vacuum`). Of new files only. */
   autoVacuum?: true;
   /** The command that recovers a damaged file; without it the one of SQLite's own tool is named. */
@@ -47,7 +53,7 @@ export function openStore(path: string, schema: Schema): Db {
     db = new Database(path, { timeout: limits.state.busyMs });
     if (schema.autoVacuum && db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
-    db.pragma('synchronous = NORMAL');
+    db.pragma(`synchronous = ${schema.sync === 'explicit' ? 'NORMAL' : 'FULL'}`);
     db.pragma('foreign_keys = ON');
     db.pragma('wal_autocheckpoint = 1000');
     checkIntegrity(db, path, schema);
@@ -57,6 +63,16 @@ export function openStore(path: string, schema: Schema): Db {
   } catch (thrown) {
     db?.close();
     throw storeError(path, thrown, schema);
+  }
+}
+
+/** Runs `work`, a transaction of a store with `sync: 'explicit'`, and has it on the disk when it returns, with all before it. */
+export function durably<T>(db: Db, work: () => T): T {
+  db.pragma('synchronous = FULL');
+  try {
+    return work();
+  } finally {
+    db.pragma('synchronous = NORMAL');
   }
 }
 
@@ -91,7 +107,12 @@ export function storeError(path: string, thrown: unknown, schema?: Pick<Schema, 
   const code = (thrown as { code?: string }).code ?? '';
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return corrupt(path, messageOf(thrown), schema);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
-    return new AgentError('STORE_BUSY', `${path} is locked by another process`, { cause: thrown, retryAfterMs: 1_000 });
+    const holder = lockHolder(path);
+    return new AgentError('STORE_BUSY', `${path} is locked by ${holder ?? 'another process'}`, {
+      cause: thrown,
+      retryAfterMs: 1_000,
+      fix: holder ? `end ${holder}, or let it finish` : 'end the program that has the file open, or let it finish',
+    });
   }
   if (code === 'SQLITE_FULL' || errnoOf(thrown) === 'ENOSPC' || errnoOf(thrown) === 'EDQUOT') {
     return new AgentError('DISK_FULL', `no room to write ${path}`, { cause: thrown, fix: 'free some disk space, then repeat' });

@@ -35,6 +35,7 @@ function agentIn(home: TestHome): SessionParts & Disposable {
     config: () => ({ config: {}, unknown: [] }),
     secrets: () => readSecrets(home.env, {}),
     progress() {},
+    reportFacts() {},
     peer: () => {
       throw new AgentError('PEER_UNREACHABLE', 'no peers here');
     },
@@ -226,35 +227,42 @@ t.test('a full disk refuses a prompt with DISK_FULL, stores nothing of it, and g
   t.match(parts.transcripts.lastTurnOf(messageId), { status: 'complete', text: 'alpha bravo' });
 });
 
-t.test('a disk that fills up in mid-turn ends the turn with an error that followers see; nothing stored is lost', async (t) => {
-  using home = testHome();
-  using parts = agentIn(home);
-  const { id } = newSession(parts);
-  const { link, received } = follower(parts);
-  parts.events.follow(id, link);
-  const { messageId } = parts.turns.submit({ sessionId: id, text: 'say: 20000 words', surface: 'cli' });
-  await until('it streams', () => parts.turns.inflight(id)?.text);
-  const pages = parts.store.db.pragma('page_count', { simple: true }) as number;
-  parts.store.db.pragma(`max_page_count = ${pages + 2}`);
-  await parts.turns.ended(messageId);
-  const last = received.findLast(({ type }) => type === 'message.complete');
-  t.match(last?.payload, { error: { code: 'DISK_FULL' } });
-  parts.store.db.pragma('max_page_count = 1000000');
-  const next = parts.turns.submit({ sessionId: id, text: 'say: 1 word', surface: 'cli' });
-  await parts.turns.ended(next.messageId);
-  t.same(parts.transcripts.runningTurns(), [], 'the turn whose end could not be stored is settled');
-  const history = snapshotOf(parts, parts.store.session(id)!).messages;
-  t.same(
-    history.map(({ role, finish_reason }) => [role, finish_reason]),
-    [
-      ['user', null],
-      ['assistant', 'interrupted'],
-      ['user', null],
-      ['assistant', 'stop'],
-    ],
-  );
-  t.match(history[1]!.content, /^alpha bravo/, 'what had been stored of the cut answer is kept');
-});
+t.test(
+  'a turn on a disk that fills up ends with an error as soon as there is room, followers see both, nothing stored is lost',
+  async (t) => {
+    using home = testHome();
+    using parts = agentIn(home);
+    const { id } = newSession(parts);
+    const { link, received } = follower(parts);
+    parts.events.follow(id, link);
+    const { messageId } = parts.turns.submit({ sessionId: id, text: 'say: 20000 words', surface: 'cli' });
+    await until('it streams', () => parts.turns.inflight(id)?.text);
+    const pages = parts.store.db.pragma('page_count', { simple: true }) as number;
+    parts.store.db.pragma(`max_page_count = ${pages + 2}`);
+    await until('followers see that the end waits', () => received.some(({ type }) => type === 'notice'));
+    t.match(parts.turns.held(), [{ slot: 'state.db', held: 1, code: 'DISK_FULL' }]);
+    t.equal(parts.turns.isRunning(id), true);
+    parts.store.db.pragma('max_page_count = 1000000');
+    await parts.turns.ended(messageId);
+    const last = await until('its end is sent', () => received.findLast(({ type }) => type === 'message.complete'));
+    t.match(last.payload, { error: { code: 'DISK_FULL' } });
+    t.same(parts.turns.held(), []);
+    const next = parts.turns.submit({ sessionId: id, text: 'say: 1 word', surface: 'cli' });
+    await parts.turns.ended(next.messageId);
+    t.same(parts.transcripts.runningTurns(), [], 'the turn whose end could not be stored is settled');
+    const history = snapshotOf(parts, parts.store.session(id)!).messages;
+    t.same(
+      history.map(({ role, finish_reason }) => [role, finish_reason]),
+      [
+        ['user', null],
+        ['assistant', 'interrupted'],
+        ['user', null],
+        ['assistant', 'stop'],
+      ],
+    );
+    t.match(history[1]!.content, /^alpha bravo/, 'what had been stored of the cut answer is kept');
+  },
+);
 
 t.test('a store of an older version gains its missing columns and keeps its rows', async (t) => {
   using home = testHome();

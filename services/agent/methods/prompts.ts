@@ -17,14 +17,14 @@ export function promptMethods(parts: SessionParts): Handler[] {
       const session = requireSession(store, params.session_id);
       events.follow(session.id, link);
       const prompt = { sessionId: session.id, text, surface: params.surface ?? surfaceOf(session), idempotencyKey, busy, unattended };
-      const submit = (attachments?: Attachment[]) => answerOf(turns.submit({ ...prompt, attachments }));
-      // Without files nothing is awaited: prompts of one client keep their order.
+      const submit = (attachments?: Attachment[]) => answered(turns.submitPatiently({ ...prompt, attachments }));
+      // Without files, and while no other program has locked the store, nothing is awaited: prompts of one client keep their order.
       return params.attachments?.length ? storeAttachments(context, params.attachments).then(submit) : submit();
     }),
     handle(sessionSteer, ({ session_id, text, surface }, { link }) => {
       const session = requireSession(store, session_id);
       events.follow(session.id, link);
-      return answerOf(turns.submit({ sessionId: session.id, text, surface: surface ?? surfaceOf(session), busy: 'steer' }));
+      return answered(turns.submitPatiently({ sessionId: session.id, text, surface: surface ?? surfaceOf(session), busy: 'steer' }));
     }),
     handle(sessionCompress, async ({ session_id, keep, focus }) => {
       const session = requireSession(store, session_id);
@@ -53,4 +53,5 @@ export function promptMethods(parts: SessionParts): Handler[] {
   ];
 }
 
+const answered = (accepted: Accepted | Promise<Accepted>) => (accepted instanceof Promise ? accepted.then(answerOf) : answerOf(accepted));
 const answerOf = ({ status, messageId }: Accepted) => ({ status, message_id: messageId });
