@@ -219,9 +219,19 @@ export interface CronJobs {
   remove(id: string, signal: AbortSignal): Promise<CronJobRow>;
 }
 
+/** A tool of an MCP server: name, description and hints are the server's own claims. */
+export interface ForeignToolSpec extends ToolSpec {
+  server: string;
+  hints: { readOnly: boolean; destructive: boolean };
+  /** What the server says about the use of its tools. */
+  instructions?: string | undefined;
+  /** `full`: its tools are never asked about, `untrusted`: all that do not claim to read only are; undefined: those that claim to be destructive. */
+  trust?: 'full' | 'untrusted' | undefined;
+}
+
 /** Tools of MCP servers, reached through a broker. Errors of `call`: MCP_FAILED, TOOL_UNKNOWN, PEER_UNREACHABLE. */
 export interface ForeignTools {
-  list(signal: AbortSignal): Promise<(ToolSpec & { server: string })[]>;
+  list(signal: AbortSignal): Promise<ForeignToolSpec[]>;
   call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
 }
 

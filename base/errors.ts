@@ -224,13 +224,13 @@ export type ErrorCode = keyof typeof errorTable;
 
 export interface ErrorDetail {
   /** What to do next, a sentence or a command. */
-  fix?: string;
-  retryAfterMs?: number;
+  fix?: string | undefined;
+  retryAfterMs?: number | undefined;
   /** Field path of a bad parameter, joined with dots. */
-  field?: string;
+  field?: string | undefined;
   /** Facts a program may read; never secrets. */
-  facts?: Record<string, unknown>;
-  cause?: unknown;
+  facts?: Record<string, unknown> | undefined;
+  cause?: unknown | undefined;
 }
 
 /** An operating error: says what happened to what, and what to do next. */
@@ -254,6 +254,17 @@ export class AgentError extends Error {
   get retry(): boolean {
     return errorTable[this.code].retry;
   }
+}
+
+/** The same error in other words; `fix` as it was unless those are given too. */
+export function reworded(error: AgentError, message: (text: string) => string, fix: (text: string) => string = (text) => text): AgentError {
+  return new AgentError(error.code, message(error.message), {
+    cause: error.cause,
+    fix: error.fix === undefined ? undefined : fix(error.fix),
+    retryAfterMs: error.retryAfterMs,
+    field: error.field,
+    facts: error.facts,
+  });
 }
 
 export const isAgentError = (value: unknown): value is AgentError => value instanceof AgentError;

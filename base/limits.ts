@@ -350,6 +350,8 @@ export const limits = {
     messageMaxBytes: 16 * MiB,
     /** Pages of one list of tools: 500 tools, five at a time. */
     pagesMax: 100,
+    /** Of what a server says about its use, in the prompt. */
+    instructionsMaxChars: 2_000,
     /** Between two listings after `list_changed`, however often a server announces it. */
     refreshPauseMs: 1_000,
     /** A silent server is asked after this long whether it is still there (reference, MCP client; at least 5 s), … */

@@ -71,6 +71,8 @@ export const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|COOKI
 
 export interface Redactor {
   (text: string): string;
+  /** Only the values it was told of: for texts in which what merely looks like a credential must stay, such as files. */
+  values(text: string): string;
   /** False when the text certainly stays as it is: a scan of whole blocks, far cheaper than redacting them. */
   suspects(text: string): boolean;
   /**
@@ -87,8 +89,9 @@ export interface Redactor {
 export function createRedactor(): Redactor {
   const known = new Set<string>();
   let knownPattern: RegExp | undefined;
+  const values = (text: string): string => (knownPattern ? text.replace(knownPattern, MARK) : text);
   const redact = (text: string): string => {
-    let clean = knownPattern ? text.replace(knownPattern, MARK) : text;
+    let clean = values(text);
     for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
     return clean;
   };
@@ -96,6 +99,7 @@ export function createRedactor(): Redactor {
   return Object.defineProperty(
     Object.assign(redact, {
       generation,
+      values,
       suspects: (text: string) => isSuspect(text) || (knownPattern !== undefined && text.search(knownPattern) >= 0),
       mark(pairs: Uint8Array, bit: number) {
         for (const sign of SIGNS) markSign(pairs, bit, sign.charCodeAt(0));

@@ -83,4 +83,6 @@ export const toolLimits = {
   codeMaxChars: 200_000,
   /** Checks of foreign tools' arguments that are kept compiled. */
   schemasMax: 300,
+  /** A check of arguments in a thread: starting it takes 60 ms, a sensible schema 1 ms. */
+  schemaMs: 2_000,
 } as const;

@@ -22,6 +22,8 @@ export interface PromptPart {
 export interface PromptInput {
   soul: ContextFile | undefined;
   toolNames: readonly string[];
+  /** What MCP servers say about the use of their tools, by name of the server. */
+  servers?: ReadonlyMap<string, string> | undefined;
   /** `agent.system_prompt`, and the personality in force. */
   extra?: string | undefined;
   personality?: { name: string; text: string } | undefined;
@@ -45,7 +47,12 @@ export function promptParts(input: PromptInput): PromptPart[] {
   const files = project.filter(({ text }) => text !== '');
   const parts: PromptPart[] = [
     identity(soul),
-    { id: 'guidance', label: 'Guidance for tools', text: guidanceFor(toolNames), source: null },
+    {
+      id: 'guidance',
+      label: 'Guidance for tools',
+      text: [guidanceFor(toolNames), ...serverNotes(input)].filter(Boolean).join(SEPARATOR),
+      source: null,
+    },
     instructions(input),
     snapshot('memory', 'Memory', memory, 'Your notes from earlier conversations, as they were when this one began:'),
     snapshot('user', 'User profile', user, 'What you know about the user, as it was when this conversation began:'),
@@ -63,6 +70,12 @@ export function promptParts(input: PromptInput): PromptPart[] {
 }
 
 export const promptText = (parts: readonly PromptPart[]): string => parts.map(({ text }) => text).join(SEPARATOR);
+
+/** In the words of the servers, and marked as such: they are no instructions of the user. */
+const serverNotes = ({ servers = new Map() }: PromptInput): string[] =>
+  [...servers].map(
+    ([server, text]: [string, string]) => `The MCP server ${server} says about its tools (its own words, not the user's):\n${text}`,
+  );
 
 function identity(soul: ContextFile | undefined): PromptPart {
   const label = 'Identity';

@@ -1,5 +1,6 @@
 /** Tools of MCP servers as tools of a session: named `mcp__<server>__<tool>`, their arguments checked before they travel. */
-import type { ForeignTools, ToolResult, ToolSpec } from '../ports.ts';
+import { digest } from '../../base/ids.ts';
+import type { Danger, ForeignTools, ForeignToolSpec, ToolResult } from '../ports.ts';
 import type { ArgumentCheck } from './argumentCheck.ts';
 import type { Tool } from './registry.ts';
 
@@ -10,18 +11,37 @@ export const isForeignToolset = (toolset: string): boolean => toolset.startsWith
 export const isForeignTool = (name: string): boolean => name.startsWith('mcp__');
 export const serverOf = (toolset: string): string => toolset.slice(PREFIX.length);
 
-export function foreignTool(spec: ToolSpec & { server: string }, foreign: ForeignTools, check?: ArgumentCheck): Tool {
-  const { name, description, parameters, server } = spec;
+export function foreignTool(spec: ForeignToolSpec, foreign: ForeignTools, check?: ArgumentCheck): Tool {
+  const { name, description, parameters, server, instructions } = spec;
   return {
     name,
     description,
     parameters,
     toolset: foreignToolset(server),
+    ...(instructions ? { instructions } : {}),
+    danger: (args) => dangerOf(spec, args),
     async run(args, { signal }): Promise<ToolResult> {
-      const wrong = await check?.(name, parameters, args);
+      const wrong = await check?.(name, parameters, args, signal);
       return wrong === undefined ? foreign.call(name, args, signal) : { text: wrong, isError: true };
     },
   };
 }
+
+/** What a rule allows is the tool as it is described: with another description or schema it is asked about again. */
+function dangerOf(spec: ForeignToolSpec, args: Record<string, unknown>): Danger | undefined {
+  const { name, server, hints, trust } = spec;
+  const reason =
+    trust === 'untrusted' && !hints.readOnly
+      ? `the MCP server ${server} is marked as untrusted, and this tool does not say that it only reads`
+      : trust !== 'full' && hints.destructive
+        ? `the MCP server ${server} marks this tool as destructive`
+        : undefined;
+  if (reason === undefined) return undefined;
+  return { command: `${name} ${JSON.stringify(args)}`, reasons: [reason], rule: `${name} as described now (${definitionOf(spec)})` };
+}
+
+/** Changes with everything that a server says about a tool. */
+export const definitionOf = ({ description, parameters, hints }: ForeignToolSpec): string =>
+  digest(JSON.stringify([description, parameters, hints]), 12);
 
 export const isForeignName = (name: string): boolean => name.startsWith('mcp__');

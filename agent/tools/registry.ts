@@ -17,6 +17,8 @@ export interface Tool extends ToolSpec {
   guarded?: boolean;
   /** Changes nothing: its calls may run beside others of the same answer, and a slip in the syntax of their arguments is mended. */
   readsOnly?: boolean;
+  /** Of its MCP server, about all its tools: the same text in each. */
+  instructions?: string;
   /** What must be asked about before it runs; undefined = nothing. */
   danger?(args: Record<string, unknown>): Danger | undefined;
   /** `args` is an object; its fields are unchecked. May throw AgentErrors: they become error results. */

@@ -12,6 +12,11 @@ export const Tool = z.object({
   description: z.string(),
   /** JSON Schema of the arguments, as the server sent it. */
   input_schema: z.record(z.string(), z.unknown()),
+  /** What the server claims about it. */
+  read_only: z.boolean(),
+  destructive: z.boolean(),
+  /** Of its server, as config.yaml says; null = not said. */
+  trust: z.enum(['full', 'untrusted']).nullable(),
 });
 export type Tool = z.infer<typeof Tool>;
 
@@ -37,7 +42,12 @@ export type ServerState = z.infer<typeof ServerState>;
 /** Tools of every connected server; connects what is configured and not yet tried. `version` changes with the set. */
 export const listTools = method('mcp.tools.list', {
   params: z.object({ profile: z.string().optional() }),
-  result: z.object({ tools: z.array(Tool), version: z.string() }),
+  result: z.object({
+    tools: z.array(Tool),
+    /** What servers say about their use, in their own words; not of untrusted ones. */
+    instructions: z.array(z.object({ server: z.string(), text: z.string() })),
+    version: z.string(),
+  }),
   timeoutMs: limits.mcp.connectMs + 5_000,
 });
 

@@ -14,6 +14,7 @@ import {
   type PromptLayout,
   type PromptPart,
 } from '../../agent/context/promptParts.ts';
+import { serverOf } from '../../agent/tools/foreign.ts';
 import type { Tool } from '../../agent/tools/registry.ts';
 import { isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
@@ -109,6 +110,7 @@ function gathered(
   const all = promptParts({
     ...read,
     toolNames,
+    servers: new Map(tools.flatMap(({ toolset, instructions }) => (instructions ? [[serverOf(toolset), instructions]] : []))),
     extra: kind === 'safe' ? undefined : config.agent?.system_prompt,
     personality: kind === 'safe' || manner === undefined ? undefined : { name: personality!, text: manner },
     skills: toolNames.includes('skill_view') ? skills.index({ ...session, toolsets: toolsetsOf(tools) }) : '',

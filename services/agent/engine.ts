@@ -76,6 +76,7 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   });
   running.session = pin(parts, running, verdict.allowed);
   announceInfo(parts, running, true);
+  for (const text of verdict.notices) emit(parts, running, 'notice', { text, level: 'warn' });
   const turn = runTurn({
     model,
     system: running.session.system_prompt ?? '',

@@ -29,14 +29,15 @@ import { todoTool } from '../../agent/tools/todo.ts';
 import { webExtractTool } from '../../agent/tools/webExtract.ts';
 import { webSearchTool } from '../../agent/tools/webSearch.ts';
 import { writeFileTool } from '../../agent/tools/writeFile.ts';
-import type { Danger, MemoryStore, Owner, ProcessGroups, SessionSearch } from '../../agent/ports.ts';
-import { errnoOf } from '../../base/errors.ts';
+import type { Danger, ForeignToolSpec, MemoryStore, Owner, ProcessGroups, SessionSearch } from '../../agent/ports.ts';
+import { errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isSecretFileName } from '../../base/secretNames.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
 import type { ServerState } from '../../ipc/contracts/mcp.ts';
 import type { WorkerContext } from '../worker.ts';
+import { ForeignDefinitions } from './foreignDefinitions.ts';
 import type { StagedWrites } from './stagedWrites.ts';
 import type { SessionRecord } from './store.ts';
 import { blankSession } from './tools/blankSession.ts';
@@ -61,6 +62,8 @@ export interface ToolboxRequest {
 export interface TurnTools extends SessionTools {
   allowed: Tool[];
   refused: Map<string, string>;
+  /** What the user should know of these tools before the turn: one sentence each. */
+  notices: string[];
   /** Model calls of one turn, where they are not those of the configuration. */
   iterationsMax?: number | undefined;
 }
@@ -68,7 +71,7 @@ export interface TurnTools extends SessionTools {
 export interface Toolbox extends AsyncDisposable {
   forTurn(request: ToolboxRequest): Promise<TurnTools>;
   /** All that there are, with what the policy says of them. */
-  survey(request: ToolboxRequest): Promise<{ tools: Tool[]; refused: Map<string, string> }>;
+  survey(request: ToolboxRequest): Promise<{ tools: Tool[]; refused: Map<string, string>; foreign: ForeignToolSpec[] }>;
   /** Looks again for what makes a tool available: MCP servers, interpreters. Errors: PEER_UNREACHABLE. */
   reload(request: ToolboxRequest): Promise<ReloadedTools>;
   memory: MemoryStore;
@@ -116,7 +119,10 @@ export function createToolbox(
   let interpreters = findInterpreters(process.env.PATH ?? '');
   const { codeRoot, built } = context.release;
   const offload = createOffload(join(codeRoot, 'services', 'agent', `thread.${built ? 'js' : 'ts'}`));
-  const check = createArgumentCheck();
+  const check = createArgumentCheck(offload, (name, thrown) =>
+    context.log.warn(`the schema of ${name} cannot be checked; its arguments go to the server as they are: ${messageOf(thrown)}`),
+  );
+  const definitions = new ForeignDefinitions();
   const delegations = new Delegations(parts, (sessionId) => processes.endSession(sessionId));
   const isSecret = secretFiles(context.home);
   const isStore = ownStores(context.home);
@@ -197,7 +203,7 @@ export function createToolbox(
     };
     const verdict = decideTools(tools, input);
     allowed = verdict.allowed;
-    return { tools, refused: verdict.refused };
+    return { tools, refused: verdict.refused, foreign: servers };
   };
 
   return {
@@ -221,7 +227,14 @@ export function createToolbox(
     },
     async forTurn(request) {
       const { session } = request;
-      const { tools, refused } = await survey(request);
+      const { tools, refused, foreign: specs } = await survey(request);
+      // Only a turn tells the user; a look at the tools must not take the news away.
+      const changed = !request.owner
+        ? []
+        : definitions.changed(
+            session.id,
+            specs.filter(({ name }) => !refused.has(name)),
+          );
       const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
       const allowed = pinnedOrder(
         tools.filter((tool) => !refused.has(tool.name)),
@@ -231,6 +244,8 @@ export function createToolbox(
       return {
         allowed,
         refused,
+        notices:
+          changed.length === 0 ? [] : [`MCP tools have a new description or schema since this conversation began: ${changed.join(', ')}`],
         owner: request.owner,
         ...delegations.watching(session, request.owner),
         spill: host.spill,

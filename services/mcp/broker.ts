@@ -3,7 +3,7 @@
  * their tools under safe names, calls them within limits, keeps an audit, and owns the whole life of
  * each server process. It runs no turn and knows no model.
  */
-import { AgentError, isAgentError } from '../../base/errors.ts';
+import { AgentError, isAgentError, reworded } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import { deferred, joinSignals } from '../../base/time.ts';
@@ -20,7 +20,7 @@ import { stopGroup } from './group.ts';
 import type { ServerTool } from './session.ts';
 import { openMcpStore, type McpStore } from './store.ts';
 import { nameTools, serverPrefix } from './toolNames.ts';
-import { boundResult } from './toolResult.ts';
+import { boundResult, redactedAnswer } from './toolResult.ts';
 
 export async function startBroker(context: WorkerContext): Promise<WorkerService> {
   await using building = new AsyncDisposableStack();
@@ -76,7 +76,7 @@ class Broker {
       handle(listServers, ({ profile, tools }) => ({
         servers: this.fleet
           .servers(profile)
-          .map((server) => (tools ? { ...stateOf(server), tool_list: toolsOf(server) } : stateOf(server))),
+          .map((server) => (tools ? { ...this.#state(server), tool_list: this.#toolList(server) } : this.#state(server))),
       })),
       handle(testServer, (params, { signal }) => this.#test(params, signal)),
       handle(reload, async () => {
@@ -95,7 +95,18 @@ class Broker {
   }
 
   states(profile?: string): ServerState[] {
-    return this.fleet.servers(profile).map(stateOf);
+    return this.fleet.servers(profile).map((server) => this.#state(server));
+  }
+
+  /** A server may say back what it was given. */
+  #state(server: FleetServer): ServerState {
+    const state = stateOf(server);
+    return { ...state, error: state.error && this.#context.redact(state.error) };
+  }
+
+  #toolList(server: FleetServer): { name: string; description: string }[] | null {
+    const { redact } = this.#context;
+    return toolsOf(server)?.map(({ tool, description }) => shownTool(tool, redact.values(description))) ?? null;
   }
 
   /** Takes no more calls, lets running ones finish, cancels them when the signal aborts. */
@@ -115,10 +126,21 @@ class Broker {
     const connections = this.fleet.servers(profile).flatMap(({ connection }) => connection ?? []);
     for (const connection of connections) if (connection.phase === 'idle') connection.begin();
     await Promise.all(connections.map((connection) => connection.settled(limits.mcp.listWaitMs, signal)));
-    const tools = [...this.#names(profile)].map(([name, { server, info }]): Tool => {
-      return { name, server, tool: info.tool, description: info.description, input_schema: info.inputSchema };
+    const tools = [...this.#names(profile)].map(([name, { server, info, trust }]): Tool => ({
+      name,
+      server,
+      tool: info.tool,
+      description: this.#context.redact.values(info.description),
+      input_schema: info.inputSchema,
+      read_only: info.hints.readOnly,
+      destructive: info.hints.destructive,
+      trust,
+    }));
+    const instructions = this.fleet.servers(profile).flatMap(({ configured: { name, trust }, connection }) => {
+      const said = trust === 'untrusted' ? '' : (connection?.instructions ?? '');
+      return said === '' ? [] : [{ server: name, text: this.#context.redact.values(shown(said, limits.mcp.instructionsMaxChars)) }];
     });
-    return { tools, version: digest(JSON.stringify(tools), 16) };
+    return { tools, instructions, version: digest(JSON.stringify([tools, instructions]), 16) };
   }
 
   async #call(params: ParamsOf<typeof callTool>, signal: AbortSignal): Promise<ResultOf<typeof callTool>> {
@@ -137,12 +159,15 @@ class Broker {
     try {
       target = await this.#resolve(params, both.signal);
       this.running.set(ticket, `${target.server}/${target.tool}`);
-      const answer = boundResult(await target.connection.call(target.tool, params.args, both.signal));
+      const answer = redactedAnswer(
+        boundResult(await target.connection.call(target.tool, params.args, both.signal)),
+        this.#context.redact.values,
+      );
       if (answer.is_error) outcome = 'tool_error';
       return answer;
     } catch (thrown) {
       outcome = isAgentError(thrown) ? thrown.code : 'INTERNAL';
-      throw thrown;
+      throw isAgentError(thrown) ? reworded(thrown, this.#context.redact, this.#context.redact) : thrown;
     } finally {
       this.running.delete(ticket);
       this.#context.progress();
@@ -172,6 +197,11 @@ class Broker {
       for (const candidate of candidates) await usable(candidate).use(signal);
       found = find();
     }
+    if (!found && server !== undefined && !this.fleet.server(server, profile).configured.offers(tool!)) {
+      throw new AgentError('TOOL_UNKNOWN', `mcp_servers.${server}.tools in config.yaml leaves out "${tool}"`, {
+        fix: 'change include or exclude there to use it',
+      });
+    }
     if (!found) {
       throw new AgentError('TOOL_UNKNOWN', name === undefined ? `${server} has no tool "${tool}"` : `no MCP server has the tool ${name}`, {
         fix: server ? `agent mcp test ${server} lists its tools` : 'agent mcp list shows the servers',
@@ -185,7 +215,7 @@ class Broker {
     const { configured } = this.fleet.server(name, profile);
     const startedAt = performance.now();
     const ms = () => Math.round(performance.now() - startedAt);
-    const failed = (error: string, fix: string | null) => ({ ok: false, error, fix, ms: ms(), tools: [] });
+    const failed = (error: string, fix: string | null) => ({ ok: false, error: this.#context.redact(error), fix, ms: ms(), tools: [] });
     if (!configured.enabled) return failed(`${name} is disabled in config.yaml (enabled: false)`, 'switch it on first');
     if (!configured.settings) return failed(configured.problem ?? `${name} is not usable`, 'correct it in config.yaml');
     const { log, release } = this.#context;
@@ -200,7 +230,7 @@ class Broker {
         error: null,
         fix: null,
         ms: ms(),
-        tools: server.tools.map(({ tool, description }) => shownTool(tool, description)),
+        tools: server.tools.map(({ tool, description }) => shownTool(tool, this.#context.redact.values(description))),
       };
     } catch (thrown) {
       if (signal.aborted || !isAgentError(thrown)) throw thrown;
@@ -209,12 +239,14 @@ class Broker {
     }
   }
 
-  /** Full name → tool, over all servers of a profile whose tools are known. */
+  /** Full name → tool, over all servers of a profile whose tools are known: those that config.yaml offers. */
   #names(profile: string | undefined): Map<string, NamedTool> {
     const tools = this.fleet
       .servers(profile)
-      .flatMap(({ configured, connection }) =>
-        connection ? connection.tools.map((info): NamedTool => ({ server: configured.name, tool: info.tool, info, connection })) : [],
+      .flatMap(({ configured: { name, trust, offers }, connection }) =>
+        (connection?.tools ?? [])
+          .filter(({ tool }) => offers(tool))
+          .map((info): NamedTool => ({ server: name, tool: info.tool, info, trust, connection: connection! })),
       );
     return nameTools(tools);
   }
@@ -224,6 +256,7 @@ interface NamedTool {
   server: string;
   tool: string;
   info: ServerTool;
+  trust: Tool['trust'];
   connection: Connection;
 }
 
@@ -253,7 +286,7 @@ function stateOf({ configured, connection }: FleetServer): ServerState {
     name,
     transport: settings?.transport ?? 'unknown',
     state: connection ? (connection.phase === 'stopped' ? 'idle' : connection.phase) : enabled ? 'failed' : 'disabled',
-    tools: connection?.phase === 'connected' ? connection.tools.length : 0,
+    tools: connection?.phase === 'connected' ? offered(configured, connection).length : 0,
     pid: connection?.pid ?? null,
     error: error && withUnset(error, unset),
     fix: error ? ((signIn ? SIGN_IN : connection?.failure?.fix) ?? 'correct it in config.yaml') : null,
@@ -270,12 +303,13 @@ function needsSignIn({ settings, unset }: FleetServer['configured'], failure: Ag
 const SIGN_IN =
   'it needs a sign-in; signing in through the browser is not built yet: give it a token in an Authorization header, if it offers one';
 
-/** Names and descriptions come from a stranger: cut, and without control characters. */
-function toolsOf({ connection }: FleetServer): { name: string; description: string }[] | null {
-  if (connection?.phase !== 'connected') return null;
-  return connection.tools.slice(0, limits.mcp.shownToolsMax).map(({ tool, description }) => shownTool(tool, description));
+function toolsOf({ configured, connection }: FleetServer): ServerTool[] | null {
+  return connection?.phase === 'connected' ? offered(configured, connection).slice(0, limits.mcp.shownToolsMax) : null;
 }
 
+const offered = ({ offers }: FleetServer['configured'], { tools }: Connection): ServerTool[] => tools.filter(({ tool }) => offers(tool));
+
+/** Names and descriptions come from a stranger: cut, and without control characters. */
 const shownTool = (name: string, description: string) => ({
   name: shown(name, limits.mcp.shownNameChars),
   description: shown(description, limits.mcp.shownTextChars),

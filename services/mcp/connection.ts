@@ -4,7 +4,7 @@
  * A call in flight when the server goes is failed, never repeated; only a request that provably did
  * not arrive is sent again.
  */
-import { AgentError, isAgentError, messageOf } from '../../base/errors.ts';
+import { AgentError, isAgentError, messageOf, reworded } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { deferred, jitteredDelayMs, joinSignals, sleep, within, type Deferred } from '../../base/time.ts';
 import { boundTools, openServer, type ConnectorParts, type OpenServer } from './connector.ts';
@@ -49,6 +49,11 @@ export class Connection implements AsyncDisposable {
   /** Tools as last listed; kept while the server is away, so that a short loss does not change a conversation. */
   get tools(): readonly ServerTool[] {
     return this.#tools;
+  }
+
+  /** What the server says about its use; empty when it says nothing or is not connected. */
+  get instructions(): string {
+    return this.#server?.session.instructions ?? '';
   }
 
   get pid(): number | null {
@@ -102,7 +107,7 @@ export class Connection implements AsyncDisposable {
         }
         // It may have refused the session with it: only a ping can tell.
         if (SESSION_STATUS.has(Number(thrown.facts?.status))) void this.#check(server);
-        throw this.#refused(tool, thrown);
+        throw reworded(thrown, (message) => `${this.name}: ${tool}: ${message}`);
       }
     }
   }
@@ -250,8 +255,17 @@ export class Connection implements AsyncDisposable {
       const server = this.#server;
       if (!server) break;
       try {
+        const before = new Map(this.#tools.map((tool) => [tool.tool, JSON.stringify(tool)]));
         this.#tools = boundTools(await server.session.listTools(this.#stopped.signal), this.#parts);
         this.#parts.log.info(`${this.name} changed its tools`, { tools: this.#tools.length });
+        const redefined = this.#tools
+          .filter(({ tool }) => before.has(tool))
+          .filter((tool) => before.get(tool.tool) !== JSON.stringify(tool));
+        if (redefined.length > 0) {
+          this.#parts.log.warn(`${this.name} changed the definition of tools that were in use`, {
+            names: redefined.map(({ tool }) => tool).slice(0, 20),
+          });
+        }
         this.#parts.onChange();
       } catch (thrown) {
         this.#parts.log.warn(`${this.name}: its new tools cannot be listed: ${messageOf(thrown)}`);
@@ -285,16 +299,6 @@ export class Connection implements AsyncDisposable {
           : 'the server is being started again: repeat the call if it had no effect',
       },
     );
-  }
-
-  /** What the server answered, with what to do about it. */
-  #refused(tool: string, { code, message, fix, facts, retryAfterMs, ...error }: AgentError): AgentError {
-    return new AgentError(code, `${this.name}: ${tool}: ${message}`, {
-      cause: error.cause,
-      ...(fix === undefined ? {} : { fix }),
-      ...(facts === undefined ? {} : { facts }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    });
   }
 }
 

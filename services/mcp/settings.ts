@@ -43,6 +43,10 @@ export interface ConfiguredServer {
   name: string;
   /** Undefined when disabled or unusable. */
   settings: ServerSettings | undefined;
+  /** Null = config.yaml does not say. */
+  trust: 'full' | 'untrusted' | null;
+  /** Whether a tool, under the name the server has for it, may be used. */
+  offers(tool: string): boolean;
   /** Equal keys = the same server. */
   key: string;
   enabled: boolean;
@@ -62,12 +66,14 @@ function readServer(name: string, entry: McpServerConfig, secrets: Secrets, cwd:
   const settings = settingsOf(entry, secrets, cwd);
   const open = settings ? JSON.stringify([valuesOf(settings), settings.transport === 'stdio' ? [] : settings.url]) : '';
   const problem = settings
-    ? tlsProblem(name, settings)
+    ? (wayProblem(name, entry) ?? tlsProblem(name, settings))
     : `mcp_servers.${name} needs "command" (a program to start) or "url" (a server to reach)`;
   const usable = problem === null;
   return {
     name,
     settings: enabled && usable ? settings : undefined,
+    trust: entry.trust === undefined ? null : entry.trust === 'full' ? 'full' : 'untrusted',
+    offers: toolFilter(entry.tools),
     key: enabled && usable ? digest(JSON.stringify(settings), 32) : `none:${name}`,
     enabled,
     problem,
@@ -119,6 +125,35 @@ function tlsOf({ client_cert, client_key, ssl_verify = true }: McpServerConfig, 
     ...(passphrase === undefined ? {} : { passphrase: interpolate(passphrase, secrets) }),
     verify: typeof ssl_verify === 'string' ? path(ssl_verify) : ssl_verify,
   };
+}
+
+/** Which of the two is meant cannot be known. */
+const wayProblem = (name: string, { command, url }: McpServerConfig): string | null =>
+  command && url ? `mcp_servers.${name} has "command" and "url": remove one of them` : null;
+
+function toolFilter({ include, exclude }: NonNullable<McpServerConfig['tools']> = {}): (tool: string) => boolean {
+  const matches = (patterns: readonly string[]) => {
+    const expressions = patterns.map((pattern) => pattern.split('*'));
+    return (tool: string) => expressions.some((parts) => matchesGlob(tool, parts));
+  };
+  if (include) return matches(include);
+  const isExcluded = matches(exclude ?? []);
+  return (tool) => !isExcluded(tool);
+}
+
+/** `parts`: what stands between the stars. Linear, whatever the pattern. */
+function matchesGlob(text: string, parts: readonly string[]): boolean {
+  const [first = '', ...rest] = parts;
+  if (rest.length === 0) return text === first;
+  if (!text.startsWith(first)) return false;
+  const last = rest.pop()!;
+  let at = first.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return text.length - last.length >= at && text.endsWith(last);
 }
 
 /** A certificate for a server that is spoken to in the clear would give its owner a wrong peace of mind. */

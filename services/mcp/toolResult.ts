@@ -22,6 +22,23 @@ export function boundResult({ content, structured, isError }: ServerAnswer, maxB
   return { text, content: kept, ...(keepStructured ? { structured } : {}), is_error: isError };
 }
 
+/** With `redact` over every text; the data of images and files is left alone. */
+export function redactedAnswer(answer: ToolAnswer, redact: (text: string) => string): ToolAnswer {
+  const clean = (value: unknown): unknown => {
+    if (typeof value === 'string') return redact(value);
+    if (Array.isArray(value)) return value.map(clean);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, key === 'data' || key === 'blob' ? part : clean(part)]));
+  };
+  const { text, content, structured } = answer;
+  return {
+    ...answer,
+    text: redact(text),
+    content: content.map(clean),
+    ...(structured === undefined ? {} : { structured: clean(structured) }),
+  };
+}
+
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
 interface Block {

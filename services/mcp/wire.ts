@@ -48,12 +48,7 @@ interface FailureDetail {
 }
 
 export function failed(kind: FailureKind, message: string, { cause, fix, retryAfterMs, ...facts }: FailureDetail = {}): AgentError {
-  return new AgentError('MCP_FAILED', message, {
-    cause,
-    facts: { kind, ...facts },
-    ...(fix === undefined ? {} : { fix }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
+  return new AgentError('MCP_FAILED', message, { cause, fix, retryAfterMs, facts: { kind, ...facts } });
 }
 
 /** An error below HTTP: refused, unreachable, cut, TLS. */

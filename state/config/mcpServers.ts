@@ -116,7 +116,14 @@ function checkWay({ url, command, transport, env, headers, args, auth, bearerTok
   }
   if (url !== undefined) {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw wrong('url', `"${url}" is no address`, 'write it with http:// or https://');
+      throw wrong('url', 'the url is not an address', 'write it with http:// or https://');
+    if (new URL(url).username !== '' || new URL(url).password !== '') {
+      throw wrong(
+        'url',
+        'the address holds a user name or a password',
+        "leave them out of it and give a header: --header 'Authorization=Basic …'",
+      );
+    }
     if (transport === 'stdio') throw wrong('transport', 'an address is reached over http or sse', 'leave the transport out');
     if (env && Object.keys(env).length > 0) throw wrong('env', 'only a program has an environment', 'use headers');
     if (args && args.length > 0) throw wrong('args', 'only a program has arguments', 'leave them out');
@@ -150,13 +157,30 @@ function settingsOf(given: NewServer, keeping: Keeping): McpServerConfig {
     return isSecret(label, value) ? `${scheme}${kept(label === 'Authorization' ? 'TOKEN' : label, token)}` : value;
   });
   return {
-    ...(url === undefined ? { command: command!.trim(), args } : { url }),
+    ...(url === undefined ? { command: command!.trim(), args } : { url: safeUrl(url, kept) }),
     ...(Object.keys(env).length > 0 ? { env } : {}),
     ...(Object.keys(safeHeaders).length > 0 ? { headers: safeHeaders } : {}),
     ...(transport === undefined ? {} : { transport }),
     ...(auth === 'oauth' ? { auth } : {}),
     ...(enabled === false ? { enabled } : {}),
   };
+}
+
+/** Credentials of the query go into `.env` as those of headers do. */
+function safeUrl(url: string, keep: (label: string, value: string) => string): string {
+  const [address = '', fragment] = url.split('#', 2);
+  const safe = address.replace(/([?&])([^=&]+)=([^&]*)/g, (whole, sign: string, name: string, value: string) =>
+    isSecret(decoded(name), decoded(value)) ? `${sign}${name}=${keep(decoded(name), value)}` : whole,
+  );
+  return fragment === undefined ? safe : `${safe}#${fragment}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Under a name of its own: `a-b` and `a_b` would share one, and each would send the token of the other. */

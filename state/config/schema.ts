@@ -115,6 +115,10 @@ export const McpServerConfig = z.looseObject({
   connect_timeout: z.number().positive().optional(),
   /** Seconds of silence after which it is asked whether it is still there. */
   keepalive_interval: z.number().min(5).optional(),
+  /** `untrusted`: each tool that does not claim to read only is asked about; so is any other word. `full`: none is. */
+  trust: z.string().min(1).optional(),
+  /** Names as the server has them, or with `*`. With `include` no others, without those of `exclude`. */
+  tools: z.looseObject({ include: Names.optional(), exclude: Names.optional() }).optional(),
 });
 export type McpServerConfig = z.infer<typeof McpServerConfig>;
 

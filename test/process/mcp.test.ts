@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { listTools } from '../../ipc/contracts/mcp.ts';
 import { openReadOnly } from '../../state/db/open.ts';
 import { testHome } from '../harness/home.ts';
 import { everything, fixture, node, startHttpServer, startTestBroker } from '../harness/mcp.ts';
@@ -55,13 +56,58 @@ t.test('a server sees its own env, with secrets filled in, and none of the servi
     { env: 'SECRET_OF_MINE=s3cr3t-value-1\nOTHER_SECRET=other-value-2\n' },
   );
   const seen = JSON.parse((await broker.call({ server: 'env', tool: 'env' })).text) as Record<string, string>;
-  t.match(seen, { API: 's3cr3t-value-1', ABSENT: '${NOT_SET}', HOME: broker.home.root });
+  t.match(seen, { API: '[redacted]', ABSENT: '${NOT_SET}', HOME: broker.home.root }, 'a secret that it says back is not handed on');
   t.notOk('UNRELATED_SECRET' in seen || 'OTHER_SECRET' in seen || 'AGENT_HOME' in seen, 'nothing else is inherited');
   t.same(
     JSON.parse((await broker.call({ server: 'env', tool: 'args' })).text),
     ['${SECRET_OF_MINE}'],
     'a secret never stands in an argument list',
   );
+});
+
+t.test('tools.include and tools.exclude decide what is listed and what can be called; include has precedence', async (t) => {
+  const server = (tools: object) => node(fixture('oddResults'), { tools });
+  await using broker = await startTestBroker({
+    some: server({ include: ['p*d', 'number'] }),
+    less: server({ exclude: ['no_*', 'bad_*', 'un*', 'list'] }),
+    both: server({ include: ['pid'], exclude: ['*'] }),
+    none: server({ include: [] }),
+  });
+  const names = await broker.tools();
+  const of = (name: string) => names.flatMap((each) => (each.startsWith(`mcp__${name}__`) ? each.slice(`mcp__${name}__`.length) : []));
+  t.same(of('some'), ['number', 'pid']);
+  t.same(of('less'), ['nothing', 'number', 'pid']);
+  t.same([of('both'), of('none')], [['pid'], []]);
+  t.match(await broker.state('some'), { tools: 2 });
+  await t.rejects(broker.call({ server: 'some', tool: 'no_content' }), { code: 'TOOL_UNKNOWN', message: /mcp_servers.some.tools/ });
+  await t.rejects(broker.call({ name: 'mcp__some__no_content' }), { code: 'TOOL_UNKNOWN' });
+});
+
+t.test('a server with a command and a url is not used, and says what to remove', async (t) => {
+  await using broker = await startTestBroker({ s: node(fixture('changesTools'), { url: 'http://127.0.0.1:9/mcp' }) });
+  t.match(await broker.state('s'), { state: 'failed', error: /"command" and "url": remove one/ });
+});
+
+t.test('an address of the older transport is found out without `transport`, and a wrong address keeps its status', async (t) => {
+  await using sse = await startHttpServer('sse');
+  await using broker = await startTestBroker({
+    sse: { url: `http://127.0.0.1:${sse.port}/sse` },
+    wrong: { url: `http://127.0.0.1:${sse.port}/nowhere` },
+  });
+  t.match(await broker.call({ server: 'sse', tool: 'echo', args: { message: 'hi' } }), { text: 'Echo: hi' });
+  t.match(await broker.test('wrong'), { ok: false, error: /HTTP 404/, fix: /check its url.*transport: sse/ });
+});
+
+t.test('what a server says about its use is handed on, unless it is untrusted; so are its hints', async (t) => {
+  const script = { args: [everything, 'stdio'] };
+  await using broker = await startTestBroker({
+    s: node(everything, script),
+    u: node(everything, { ...script, trust: 'untrusted', connect_timeout: 61 }),
+  });
+  const { tools, instructions } = await broker.link.call(listTools, {});
+  t.match(instructions, [{ server: 's', text: /\w+/ }]);
+  t.equal(instructions.length, 1);
+  t.same(new Set(tools.map(({ server, trust }) => `${server} ${trust}`)), new Set(['s null', 'u untrusted']));
 });
 
 t.test('results: huge ones are cut in the middle, tool errors are results, protocol errors are MCP_FAILED', async (t) => {

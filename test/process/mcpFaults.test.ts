@@ -129,12 +129,15 @@ t.test('a broker killed by SIGKILL: the next one ends what it left behind before
 });
 
 t.test('a secret in the answer of a server or its stderr does not reach the log', async (t) => {
-  const loud = 'process.stderr.write(`my key is ${process.env.API}\\n`); process.exit(1)';
+  const loud = 'process.stderr.write(`error: my key is ${process.env.API}\\n`); process.exit(1)';
   await using broker = await startTestBroker(
     { s: { command: process.execPath, args: ['-e', loud], env: { API: '${MY_API_KEY}' } } },
     { env: 'MY_API_KEY=top-secret-value-42\n' },
   );
-  t.match(await broker.test('s'), { ok: false, error: /ended with exit code 1/ });
+  t.match(await broker.test('s'), { ok: false, error: /ended with exit code 1; its last words: error: my key is \[redacted\]/ });
+  await broker.tools();
+  t.match(await broker.state('s'), { error: /my key is \[redacted\]/ });
+  await t.rejects(broker.call({ server: 's', tool: 'x' }), { message: /my key is \[redacted\]/ });
   const log = readFileSync(`${broker.home.logs}/mcp.log`, 'utf8');
   t.match(log, /my key is \[redacted\]/);
   t.notMatch(log, /top-secret-value-42/);

@@ -2,7 +2,6 @@ import t from 'tap';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createArgumentCheck } from '../../agent/tools/argumentCheck.ts';
 import { dangerOfCommand } from '../../agent/approvals/commandLine.ts';
 import { processTool } from '../../agent/tools/process.ts';
 import { BackgroundProcesses } from '../../agent/tools/background.ts';
@@ -227,24 +226,6 @@ t.test('unreadable arguments never reach a tool that changes something', async (
   for (const args of texts) t.match(await call(args), { isError: true, text: /^Not run/ }, args);
   t.same(received, []);
   t.match(await call({ value: 'hi' }), { isError: false });
-});
-
-t.test('arguments of foreign tools are checked by the schema of their server', async (t) => {
-  const check = createArgumentCheck();
-  const schema = {
-    $schema: 'http://json-schema.org/draft-07/schema#',
-    type: 'object',
-    properties: { city: { type: 'string' }, unit: { enum: ['c', 'f'] } },
-    required: ['city'],
-    additionalProperties: false,
-  };
-  t.equal(await check('mcp__w__get', schema, { city: 'Rome' }), undefined);
-  t.match(
-    await check('mcp__w__get', schema, { unit: 'k', x: 1 }),
-    /must have required property 'city'.*must NOT have additional properties \(x\).*unit: .*: c, f\. It takes/,
-  );
-  t.equal(await check('mcp__w__get', { type: 'object' }, {}), undefined, 'a changed schema is compiled anew');
-  t.equal(await check('mcp__w__odd', { type: 'nonsense' }, { a: 1 }), undefined, 'an unusable one checks nothing');
 });
 
 t.test('a result that is too long for the model is kept whole in a file', async (t) => {

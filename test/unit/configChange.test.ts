@@ -201,3 +201,17 @@ t.test('each MCP server keeps a secret of its own, however alike their names are
   await setMcpServerEnabled(home, 'by.hand', false);
   t.same(readMcpServers(home)['by.hand'], { command: 'notes', enabled: false });
 });
+
+t.test('an address is stored without its credentials: those of the query in .env, those before the host are refused', async (t) => {
+  using home = testHome({ 'config.yaml': '' });
+  const url = 'https://example.org/mcp?region=eu&token=T0ken%2Bvalue&api_key=${MINE}#part';
+  const { settings, variables } = await addMcpServer(home, { name: 'notes', url });
+  t.equal(settings.url, 'https://example.org/mcp?region=eu&token=${MCP_NOTES_TOKEN}&api_key=${MINE}#part');
+  t.same(variables, ['MCP_NOTES_TOKEN']);
+  t.same(readEnvVariables(home.env), { MCP_NOTES_TOKEN: 'T0ken%2Bvalue' }, 'as it is written in the address');
+  t.notMatch(readFileSync(home.config, 'utf8'), 'T0ken');
+  t.same((await removeMcpServer(home, 'notes')).variables, ['MCP_NOTES_TOKEN']);
+  const refused = addMcpServer(home, { name: 'in', url: 'https://u:hunter22@example.org/mcp' });
+  await t.rejects(refused, { code: 'INVALID_PARAMS', field: 'url', fix: /header/ });
+  t.notMatch(readFileSync(home.config, 'utf8'), 'hunter22');
+});

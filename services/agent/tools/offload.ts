@@ -15,7 +15,7 @@ export function createOffload(entry: string): Offload {
       return await within(answerOf<T>(thread), {
         ms: timeoutMs,
         signal,
-        what: task.kind === 'scan' ? 'the search' : 'converting the page',
+        what: names[task.kind],
       });
     } finally {
       await thread.terminate();
@@ -24,8 +24,15 @@ export function createOffload(entry: string): Offload {
   return {
     scan: (request, options) => run({ kind: 'scan', request }, options),
     htmlText: (html, url, options) => run({ kind: 'htmlText', html, url }, options),
+    checkArguments: (task, options) => run({ kind: 'arguments', task }, options),
   };
 }
+
+const names: Record<HeavyTask['kind'], string> = {
+  scan: 'the search',
+  htmlText: 'converting the page',
+  arguments: 'checking the arguments',
+};
 
 function answerOf<T>(thread: Worker): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 /** Tools that are other workers' work: scheduled jobs (cron), messages (gateway), MCP servers (broker). */
-import type { CronJobRow, CronJobs, ForeignTools, MessageSender, ToolSpec } from '../../../agent/ports.ts';
+import type { CronJobRow, CronJobs, ForeignTools, ForeignToolSpec, MessageSender } from '../../../agent/ports.ts';
 import { AgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { within } from '../../../base/time.ts';
@@ -75,8 +75,6 @@ export function messageSender(context: WorkerContext): MessageSender {
   };
 }
 
-type Specs = (ToolSpec & { server: string })[];
-
 export interface McpTools extends ForeignTools {
   /** Names of the last list that a turn got; undefined = none has asked yet. */
   known(): string[] | undefined;
@@ -90,13 +88,22 @@ export function mcpTools(context: WorkerContext): McpTools {
   const peer = peerOf(context, 'mcp');
   const isConfigured = () => Object.keys(context.config().config.mcp_servers ?? {}).length > 0;
   let known: string[] | undefined;
-  let asking: Promise<Specs> | undefined;
+  let asking: Promise<ForeignToolSpec[]> | undefined;
   let patienceMs: number = limits.turn.mcpListMs;
 
-  const ask = async (): Promise<Specs> => {
-    const { tools } = await context.peer('mcp').call(listTools, { profile });
+  const ask = async (): Promise<ForeignToolSpec[]> => {
+    const { tools, instructions } = await context.peer('mcp').call(listTools, { profile });
+    const said = new Map(instructions.map(({ server, text }) => [server, text]));
     known = tools.map(({ name }) => name);
-    return tools.map(({ name, server, description, input_schema }) => ({ name, server, description, parameters: input_schema }));
+    return tools.map(({ name, server, description, input_schema, read_only, destructive, trust }) => ({
+      name,
+      server,
+      description,
+      parameters: input_schema,
+      hints: { readOnly: read_only, destructive },
+      instructions: said.get(server),
+      trust: trust ?? undefined,
+    }));
   };
   return {
     known: () => known,
