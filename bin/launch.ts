@@ -1,6 +1,6 @@
 /** Starting the supervisor in the background: its own session, nothing of this terminal, proved by its socket. */
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRegularText } from '../base/regularFile.ts';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
@@ -51,7 +51,9 @@ async function holderMoves(home: Home, { holder }: LockRecord, waitedMs: number)
 async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link; started: boolean } | undefined> {
   const { codeRoot, built } = release();
   const entry = join(codeRoot, 'bin', `agentd.${built ? 'js' : 'ts'}`);
-  const accidents = join(home.run.dir, 'supervisor.err');
+  const accidents = home.run.supervisorOutput;
+  // What the one before printed explains its end.
+  if (existsSync(accidents)) renameSync(accidents, `${accidents}.1`);
   const stderr = openSync(accidents, 'w', 0o600);
   const child = spawn(process.execPath, [entry, ...wordsOf(options)], {
     cwd: home.root,

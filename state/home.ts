@@ -69,6 +69,10 @@ export interface RunPaths {
   dir: string;
   supervisorSocket: string;
   supervisorLock: string;
+  /** Which process the supervisor is, and whether its end was planned. */
+  supervisor: string;
+  /** Standard error of a supervisor in the background. */
+  supervisorOutput: string;
   token: string;
   slots: string;
   status: string;
@@ -205,6 +209,8 @@ function runPaths(dir: string): RunPaths {
     dir,
     supervisorSocket: join(dir, 'supervisor.sock'),
     supervisorLock: join(dir, 'supervisor.lock'),
+    supervisor: join(dir, 'supervisor.json'),
+    supervisorOutput: join(dir, 'supervisor.err'),
     token: join(dir, 'token'),
     slots: join(dir, 'slots.json'),
     status: join(dir, 'status.json'),

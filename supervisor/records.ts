@@ -100,6 +100,8 @@ export interface FoundProcesses {
   alive: IncarnationRecord[];
   /** Dead themselves, but members of their group may live. */
   leftovers: IncarnationRecord[];
+  /** On record and ended, whether or not something of their group lives; also those of before a restart of the host. */
+  ended: IncarnationRecord[];
   /** Slots that are to stay down although they start at boot: nobody has booted since. */
   stopped: ReadonlySet<string>;
   /** How the service that left living processes was started; undefined when none lives, or its release did not record it. */
@@ -126,7 +128,13 @@ export function findProcesses(path: string): FoundProcesses {
   const thisBoot = records.filter((record) => record.boot_id === bootId());
   const alive = thisBoot.filter(isSameProcess);
   const leftovers = thisBoot.filter((record) => !alive.includes(record) && hasLeftovers(record));
-  return { alive, leftovers, stopped: new Set(stopped), start: alive.length > 0 ? start : undefined };
+  return {
+    alive,
+    leftovers,
+    ended: records.filter((record) => !alive.includes(record)),
+    stopped: new Set(stopped),
+    start: alive.length > 0 ? start : undefined,
+  };
 }
 
 /** Its group lives on; or it has a cgroup, whose directory at least is to be removed. */

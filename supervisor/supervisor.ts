@@ -37,6 +37,8 @@ import { composeStatus, createSnapshotWriter } from './snapshot.ts';
 import { mendRunFiles, type RunFilesHost } from './runFiles.ts';
 import { SlotOutputs } from './slotOutput.ts';
 import { SlotRunner, type SlotHost } from './slotRunner.ts';
+import { explainGap, SelfRecord } from './selfRecord.ts';
+import { oomKills } from '../state/supervisorRecord.ts';
 import { Settings } from './settings.ts';
 import { StartScope } from './startScope.ts';
 import { reportOrder, StartOrder } from './startOrder.ts';
@@ -134,6 +136,7 @@ export class Supervisor {
   #scope: StartScope;
   #idleExit = new IdleExit();
   #runFiles: RunFilesHost;
+  #self: SelfRecord | undefined;
 
   constructor(options: SupervisorOptions, token: string, lock: HeldLock) {
     this.#options = options;
@@ -182,6 +185,10 @@ export class Supervisor {
 
   /** From owning the home to knowing what runs and what is wanted. Answers the wanted slots. */
   async prepare(found: FoundProcesses): Promise<SlotRunner[]> {
+    explainGap(this.home, found.ended);
+    const { version, code } = this.#options.release;
+    const record = { ...this.#identity, started_at: this.#startedAt, version, code, oom_kills: oomKills() };
+    this.#self = new SelfRecord(this.home, record, this.log);
     this.#settings.report(this.#problems, this.log, this.#redact);
     this.#scope.continue(found);
     for (const spec of this.#options.specs(this.#settings.config)) this.#addSlot(spec);
@@ -479,6 +486,7 @@ export class Supervisor {
     this.#snapshot[Symbol.dispose]();
     // What was stopped by hand is stopped until the next start of the service.
     this.#records.remove();
+    this.#self?.end();
     this.log.info('ended');
     this.upkeep[Symbol.dispose]();
     await this.#life.disposeAsync();

@@ -4,6 +4,7 @@ import { visibleText } from '../../base/visibleText.ts';
 import { explainSlot, readBoxes, slotsWithBoxes, type Why } from '../../ipc/blackBoxes.ts';
 import type { Receipt } from '../../ipc/contracts/supervisor.ts';
 import { readReceipts } from '../../ipc/receiptFile.ts';
+import { unplannedEnd } from '../../state/supervisorRecord.ts';
 import { openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, slotArgument, type Command, type Input } from '../command.ts';
 import { noSupervisor, notResponding } from '../connect.ts';
@@ -42,7 +43,7 @@ async function run(input: Input): Promise<number> {
   const slot = given === undefined ? undefined : slotOf(given, input.profile);
   if (hasFlag(input, 'receipts')) return showReceipts(home, slot, input);
   if (slot === undefined) return showOverview(home, input);
-  const why = await explain(home, slot, lastOf(input, 1));
+  const why = slot === 'supervisor' ? await explainSupervisor(home, lastOf(input, 1)) : await explain(home, slot, lastOf(input, 1));
   if (input.json) printJson(why);
   else print(whyText(why));
   return 0;
@@ -73,9 +74,10 @@ async function showOverview(home: Home, input: Input): Promise<number> {
   if (input.options.last !== undefined) throw new AgentError('USAGE', '--last is about one slot', { fix: 'agent why <slot> --last 5' });
   const snapshot = await currentSnapshot(home);
   const rows = snapshot?.status.workers ?? [];
-  const names = [...new Set([...rows.map(({ slot }) => slot), ...slotsWithBoxes(home.crash)])];
+  const unexplained = unplannedEnd(home) ? ['supervisor'] : [];
+  const names = [...new Set([...rows.map(({ slot }) => slot), ...slotsWithBoxes(home.crash), ...unexplained])];
   if (names.length === 0) throw noSupervisor(home);
-  const whys = names.map((slot) => whyOf(home, slot, snapshot, 0));
+  const whys = names.map((slot) => (slot === 'supervisor' ? supervisorWhy(home, snapshot, 0) : whyOf(home, slot, snapshot, 0)));
   const rank = ({ state }: Why) => (state === 'parked' ? 0 : state === 'backoff' ? 1 : 2);
   const slots = whys
     .toSorted((a, b) => rank(a) - rank(b) || (b.last_exit?.at ?? '').localeCompare(a.last_exit?.at ?? ''))
@@ -105,6 +107,41 @@ async function explain(home: Home, slot: string, count: number): Promise<Why> {
   }
   if (why.state !== null && !snapshot!.live) note(`agent: ${whoWatches(home, snapshot)}; this is from its last snapshot`);
   return why;
+}
+
+/** Errors: NO_SUPERVISOR when none has run. */
+async function explainSupervisor(home: Home, count: number): Promise<Why> {
+  const why = supervisorWhy(home, await currentSnapshot(home), count);
+  if (why.state === null && why.last_exit === null && why.sentence === '') throw noSupervisor(home);
+  return why;
+}
+
+/** Its last unplanned end; one that no later supervisor has recorded yet is explained from what it left. */
+function supervisorWhy(home: Home, snapshot: Snapshot | undefined, count: number): Why {
+  const end = unplannedEnd(home);
+  const { pid, started_at } = snapshot?.status.supervisor ?? {};
+  const why = explainSlot('supervisor', { row: undefined, boxes: readBoxes(home.crash, 'supervisor'), watchedSince: undefined }, count);
+  const state = snapshot ? (snapshot.live ? 'ready' : 'down') : null;
+  if (snapshot?.supervisor === 'not_responding')
+    return { ...why, state: null, sentence: notResponding(home).message, fix: notResponding(home).fix! };
+  if (end) {
+    const { at, summary, signature, fix, tail } = end;
+    return {
+      ...why,
+      state,
+      sentence: summary,
+      fix,
+      tail,
+      last_exit: { code: null, signal: null, at, signature, summary },
+      times: why.times + 1,
+      first_at: why.first_at ?? at,
+    };
+  }
+  if (why.last_exit) return { ...why, state };
+  const sentence = snapshot
+    ? `the supervisor has no unplanned end on record.${snapshot.live ? ` Process ${pid} runs since ${started_at}.` : ''}`
+    : '';
+  return { ...why, state, sentence };
 }
 
 const whoWatches = (home: Home, snapshot: Snapshot | undefined): string =>
