@@ -59,6 +59,10 @@ export const limits = {
     diedSoonMs: 10_000,
     /** A parked slot is tried again this often. */
     parkedRetryMs: 900_000,
+    /** Contract §4: the cause of a shortage is checked this often. */
+    shortageCheckMs: 5_000,
+    /** A missing program file is a shortage for this long: npm has a package away for some seconds while it replaces it. */
+    programMissingMs: 60_000,
   },
   worker: {
     /** Contract §4, Readiness. */
@@ -180,6 +184,10 @@ export const limits = {
     boxSamplesMax: 120,
     /** Changes of the liveness word kept per incarnation. */
     livenessHistoryMax: 20,
+    /** A disk has room again when this much can be written: a log line, a page of a store and its journal. */
+    roomBytes: 256 * KiB,
+    /** Memory is short while less than this share of it is free. */
+    shortMemoryShare: 0.05,
   },
   drill: {
     /** Recovery that docs/BENCHMARKS.md publishes: kill -9 of a worker → its successor answers. */

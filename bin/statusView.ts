@@ -52,7 +52,7 @@ export function unreadyLines(workers: readonly WorkerRow[]): string[] {
     .filter(({ desired, state }) => desired === 'up' && state !== 'ready')
     .map((row) => {
       const cause = causeOf(row);
-      return `${row.slot} is ${row.state}${cause ? `: ${cause}` : ''}`;
+      return `${row.slot} is ${row.shortage ? 'waiting' : row.state}${cause ? `: ${cause}` : ''}`;
     });
 }
 

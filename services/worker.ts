@@ -223,6 +223,8 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
       context.log.info(`${name} received`);
+      // Of a stop by the supervisor itself this says nothing new; of any other it is the cause.
+      life.supervisor?.notify(factsNotice, { facts: { ended_by: name } });
       void stopNow(limits.worker.termMs - 500);
     });
   }

@@ -1,9 +1,10 @@
 /**
  * When the next incarnation starts, decided from how the last ones ended (contract §4, Restart policy).
- * Pure: history in, decision and new history out. Lessons 1, 2, 6.
+ * Pure: history in, decision and new history out.
  */
 import { exitCodes } from '../base/exitCodes.ts';
 import { jitteredDelayMs } from '../base/time.ts';
+import type { Shortage } from '../ipc/contracts/supervisor.ts';
 import type { RestartPolicy } from './spec.ts';
 
 /** How one incarnation ended, as far as the decision needs it. */
@@ -16,8 +17,10 @@ export interface End {
   code: number | null;
   /** Same cause, same signature. */
   signature: string;
-  /** A restart cannot help: missing module, bad configuration, port held by a stranger. */
+  /** A restart cannot help: bad configuration, damaged store. */
   permanent: boolean;
+  /** What it lacked, where that can come back without a person. */
+  shortage?: Shortage | undefined;
 }
 
 export interface History {
@@ -29,11 +32,24 @@ export interface History {
   attempt: number;
   /** Signature of the last end, when it was permanent. */
   permanentSignature: string | undefined;
+  /** What the last end lacked, and since when each start has lacked it. */
+  shortage: { kind: Shortage['kind']; sinceMs: number } | undefined;
 }
 
-export type Decision = { kind: 'now' } | { kind: 'delay'; ms: number } | { kind: 'park'; ms: number; why: string };
+export type Decision =
+  | { kind: 'now' }
+  | { kind: 'delay'; ms: number }
+  /** Started when the shortage is gone; `ms` to the first check. */
+  | { kind: 'wait'; ms: number; shortage: Shortage; sinceMs: number }
+  | { kind: 'park'; ms: number; why: string };
 
-export const emptyHistory: History = { immediateAtMs: [], failedAtMs: [], attempt: 0, permanentSignature: undefined };
+export const emptyHistory: History = {
+  immediateAtMs: [],
+  failedAtMs: [],
+  attempt: 0,
+  permanentSignature: undefined,
+  shortage: undefined,
+};
 
 export function decideRestart(
   history: History,
@@ -43,6 +59,12 @@ export function decideRestart(
 ): { decision: Decision; history: History } {
   const next = advance(history, end, policy);
   const park = (why: string) => ({ decision: { kind: 'park', ms: policy.parkedRetryMs, why } as const, history: next });
+  if (end.shortage && next.shortage) {
+    const { sinceMs } = next.shortage;
+    if (isOverdue(end.shortage, end.atMs - sinceMs, policy)) return park('what it runs is missing');
+    const ms = history.shortage?.kind === end.shortage.kind ? policy.shortageCheckMs : policy.baseMs;
+    return { decision: { kind: 'wait', ms, shortage: end.shortage, sinceMs }, history: next };
+  }
   if (end.code === exitCodes.config) return park('its configuration is wrong');
   if (end.permanent && history.permanentSignature === end.signature) return park('it ended twice for the same permanent cause');
   const wasReady = end.readyMs !== undefined && end.readyMs >= policy.readyForMs;
@@ -60,10 +82,14 @@ export function decideRestart(
   return { decision: { kind: 'delay', ms }, history: { ...next, attempt: next.attempt + 1 } };
 }
 
+/** A missing program file is a shortage for a minute only: then somebody has to install it. */
+export const isOverdue = ({ kind }: Shortage, lastedMs: number, policy: RestartPolicy): boolean =>
+  kind === 'program' && lastedMs >= policy.programMissingMs;
+
 /** Forgets what is out of the window, counts a failed start, starts over after health. */
 function advance(history: History, end: End, policy: RestartPolicy): History {
   const healthy = (end.readyMs ?? 0) >= policy.healthyMs;
-  const failed = end.readyMs === undefined || end.readyMs < policy.diedSoonMs;
+  const failed = end.shortage === undefined && (end.readyMs === undefined || end.readyMs < policy.diedSoonMs);
   const inWindow = (times: readonly number[], windowMs: number) => times.filter((at) => end.atMs - at < windowMs);
   const failedBefore = healthy ? [] : inWindow(history.failedAtMs, policy.failedStartsWindowMs);
   return {
@@ -71,5 +97,11 @@ function advance(history: History, end: End, policy: RestartPolicy): History {
     failedAtMs: failed ? [...failedBefore, end.atMs] : failedBefore,
     attempt: healthy ? 0 : history.attempt,
     permanentSignature: end.permanent ? end.signature : undefined,
+    shortage: end.shortage && { kind: end.shortage.kind, sinceMs: shortSince(history, end, end.shortage, policy) },
   };
+}
+
+/** Service in between means that it was gone meanwhile. */
+function shortSince({ shortage }: History, { atMs, readyMs }: End, { kind }: Shortage, policy: RestartPolicy): number {
+  return shortage?.kind === kind && (readyMs ?? 0) < policy.diedSoonMs ? shortage.sinceMs : atMs;
 }

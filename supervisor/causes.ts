@@ -1,13 +1,16 @@
 /**
  * Why a process ended, from its exit and its last words: one table of known causes with their fixes, and
- * signatures that are equal for equal causes (no path, number, address or time in them). Pure. Lessons 1, 30.
+ * signatures that are equal for equal causes (no path, number, address or time in them). Pure.
  */
 import { freemem, totalmem } from 'node:os';
-import type { ResourceSample } from '../ipc/contracts/supervisor.ts';
+import type { ResourceSample, Shortage, ShortageKind } from '../ipc/contracts/supervisor.ts';
+import type { ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { isDebuggerTalk } from './mainStack.ts';
+import { shortageOfCode, shortageOfErrno } from './shortage.ts';
+import type { MissingFile } from './spawnFailure.ts';
 
 export interface Ending {
   /** The user's own program: its settings stand under `services:`. */
@@ -15,6 +18,10 @@ export interface Ending {
   code: number | null;
   signal: string | null;
   spawnError?: string | undefined;
+  /** What was missing when it could not be started. */
+  missing?: MissingFile | undefined;
+  /** A stop signal that the worker received and the supervisor did not send. */
+  outsideSignal?: string | undefined;
   /** Set when the supervisor itself killed it: "because it …". */
   killedFor?: string | undefined;
   /** The command under way when it ended: `restart by cli`. */
@@ -44,6 +51,8 @@ export interface Explanation {
   /** A restart cannot help. */
   permanent: boolean;
   signature: string;
+  /** What it lacked, where that can come back without a person. */
+  shortage?: Shortage | undefined;
 }
 
 interface Known {
@@ -52,13 +61,26 @@ interface Known {
   cause: string | ((match: RegExpExecArray) => string);
   fix: string;
   permanent?: boolean;
+  /** The first group of the pattern is where: an address, a path. */
+  shortage?: ShortageKind;
 }
+
+const REINSTALL = 'reinstall the package (npm ci in a checkout)';
 
 const HEAP: Known = {
   name: 'heap',
   pattern: /JavaScript heap out of memory|Reached heap limit|ERR_WORKER_OUT_OF_MEMORY/,
   cause: 'ran out of JavaScript heap memory',
   fix: 'if it comes back, set supervisor.workers.<slot>.memory_soft_mb so that it is recycled in time, and report what it was doing',
+};
+
+/** How Node and V8 die when the system refuses a thread, and what others say of a refused fork. */
+const PROCESSES: Known = {
+  name: 'too many processes',
+  pattern: /uv_thread_create|pthread_create|Resource temporarily unavailable|\b(?:fork|clone|spawn)\b.*\bEAGAIN\b/,
+  cause: 'failed: the system allowed no further process or thread',
+  fix: 'end processes of this user or raise the limit (TasksMax= and LimitNPROC= in the unit, ulimit -u in a shell, pids.max of the container)',
+  shortage: 'processes',
 };
 
 /** Recognised in the last lines, in this order: what is more special stands first. */
@@ -73,37 +95,40 @@ const KNOWN: readonly Known[] = [
   },
   {
     name: 'module missing',
-    pattern: /ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (?:module|package) ?'?([^' ]*)/,
+    pattern: /(?:Cannot find (?:module|package) ?'?(\/[^' ]*)?)|ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND/,
     cause: 'failed: a module is missing',
-    fix: 'reinstall the package (npm ci in a checkout)',
-    permanent: true,
+    fix: REINSTALL,
+    shortage: 'program',
   },
   {
     name: 'does not parse',
     pattern: /ERR_(?:INVALID_TYPESCRIPT_SYNTAX|UNSUPPORTED_TYPESCRIPT_SYNTAX)|^SyntaxError:/,
     cause: 'failed: its code does not parse',
-    fix: 'reinstall the package',
-    permanent: true,
+    fix: REINSTALL,
+    shortage: 'program',
   },
   {
     name: 'port in use',
     pattern: /EADDRINUSE(?:.*?(\S+:\d+))?/,
     cause: ([, address]) => `failed: the address ${address ?? 'it listens on'} is taken by another process`,
     fix: 'end the other process (ss -ltnp names it), or configure another port',
-    permanent: true,
+    shortage: 'port',
   },
   {
     name: 'disk full',
-    pattern: /ENOSPC|SQLITE_FULL|database or disk is full|No space left on device/,
+    pattern: /ENOSPC|EDQUOT|SQLITE_FULL|database or disk is full|No space left on device|Disk quota exceeded/,
     cause: 'failed: the disk is full',
-    fix: 'free some space (df -h; agent logs and backups/ are bounded, other things may not be)',
+    fix: 'free some space or inodes (df -h, df -i); agent logs and backups/ are bounded, other things may not be',
+    shortage: 'space',
   },
   {
     name: 'too many files',
     pattern: /EMFILE|ENFILE|too many open files/i,
     cause: 'failed: it had too many files open',
     fix: 'raise the limit (LimitNOFILE= in the unit, ulimit -n in a shell); the descriptors below show what holds them',
+    shortage: 'descriptors',
   },
+  PROCESSES,
   {
     name: 'store corrupt',
     pattern: /SQLITE_CORRUPT|SQLITE_NOTADB|database disk image is malformed|file is not a database|STORE_CORRUPT/,
@@ -116,6 +141,7 @@ const KNOWN: readonly Known[] = [
     pattern: /SQLITE_BUSY|database is locked/,
     cause: 'failed: a database of it is locked by another process',
     fix: 'end the other process (fuser names it); only one service may run on a home',
+    shortage: 'store',
   },
   {
     name: 'permission',
@@ -126,30 +152,32 @@ const KNOWN: readonly Known[] = [
   },
 ];
 
+const NATIVE = 'reinstall the package on this machine; if it comes back, report it with the core (coredumpctl)';
+const NATIVE_OF_ANOTHER = 'update or reinstall that program; coredumpctl shows its core, which its authors need';
+
 const SIGNALS: Record<string, { cause: string; fix: string | null }> = {
-  SIGSEGV: { cause: 'crashed in native code (SIGSEGV, bad memory access)', fix: NATIVE() },
-  SIGBUS: { cause: 'crashed in native code (SIGBUS; also a full disk under a memory-mapped file)', fix: `check df -h; ${NATIVE()}` },
-  SIGILL: { cause: 'crashed in native code (SIGILL, an instruction this processor lacks)', fix: NATIVE() },
-  SIGFPE: { cause: 'crashed in native code (SIGFPE)', fix: NATIVE() },
-  SIGABRT: { cause: 'gave up by itself (SIGABRT)', fix: null },
+  SIGSEGV: { cause: 'crashed in native code (SIGSEGV, bad memory access)', fix: NATIVE },
+  SIGBUS: { cause: 'crashed in native code (SIGBUS; also a full disk under a memory-mapped file)', fix: `check df -h; ${NATIVE}` },
+  SIGILL: { cause: 'crashed in native code (SIGILL, an instruction this processor lacks)', fix: NATIVE },
+  SIGFPE: { cause: 'crashed in native code (SIGFPE)', fix: NATIVE },
+  SIGABRT: {
+    cause: 'was ended by SIGABRT: it aborted without a message, or another process sent the signal',
+    fix: null,
+  },
   SIGXCPU: { cause: 'was ended because it used up its limit of processor time', fix: 'raise the limit (ulimit -t, LimitCPU=)' },
   SIGXFSZ: { cause: 'was ended because a file passed the size limit', fix: 'raise the limit (ulimit -f, LimitFSIZE=)' },
   SIGSYS: { cause: 'was ended for a forbidden system call (SIGSYS)', fix: 'loosen SystemCallFilter= in the unit' },
 };
 
-function NATIVE(): string {
-  return 'reinstall the package on this machine; if it comes back, report it with the core (coredumpctl)';
-}
-
 /** `CODE: message — fix`, as a worker of ours prints its last error. */
 const OWN_ERROR = /^([A-Z][A-Z_]+): (.*?)(?: — (.*))?$/;
 /** What others write where our codes stand. */
 const LEVELS = new Set(['INFO', 'WARN', 'WARNING', 'DEBUG', 'TRACE', 'NOTICE', 'NOTE', 'ERROR', 'FATAL', 'FATAL_ERROR']);
-const PERMANENT_CODES = new Set(['PORT_IN_USE', 'CONFIG_INVALID', 'STORE_CORRUPT', 'UNKNOWN_PROFILE', 'HOME_UNUSABLE', 'ALREADY_RUNNING']);
+const PERMANENT_CODES = new Set(['CONFIG_INVALID', 'STORE_CORRUPT', 'UNKNOWN_PROFILE', 'HOME_UNUSABLE', 'ALREADY_RUNNING']);
 
 export function explain(ending: Ending): Explanation {
-  const { cause, fix, permanent = false, key } = classify(ending);
-  return { cause, fix, permanent, signature: digest(normalise(key), 12) };
+  const { cause, fix, permanent = false, key, shortage } = classify(ending);
+  return { cause, fix, permanent, signature: digest(normalise(key), 12), ...(shortage ? { shortage } : {}) };
 }
 
 interface Classified {
@@ -157,27 +185,52 @@ interface Classified {
   fix: string | null;
   permanent?: boolean;
   key: string;
+  shortage?: Shortage | undefined;
 }
 
 function classify(ending: Ending): Classified {
   const { code, signal, spawnError, killedFor } = ending;
   if (killedFor)
     return { cause: `was killed by the supervisor because it ${killedFor}`, fix: fixOfKill(ending, killedFor), key: `killed ${killedFor}` };
-  if (spawnError) {
-    return {
-      cause: `could not be started: ${spawnError}`,
-      fix: 'check that the program exists and may be run',
-      permanent: true,
-      key: `spawn ${spawnError}`,
-    };
-  }
-  if (signal) return (DIES_OF_HEAP.has(signal) ? knownCause(ending, [HEAP]) : undefined) ?? bySignal(ending, signal);
+  if (spawnError) return notSpawned(ending, spawnError);
+  if (signal) return (DIES_OF_SHORTAGE.has(signal) ? knownCause(ending, [HEAP, PROCESSES]) : undefined) ?? bySignal(ending, signal);
   if (code === null || code === exitCodes.ok) return byCode(ending);
   return ownError(ending) ?? knownCause(ending, KNOWN) ?? byCode(ending);
 }
 
-/** How V8 ends a process whose heap is full. */
-const DIES_OF_HEAP = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL']);
+/** How V8 ends a process whose heap is full, or that got no thread. */
+const DIES_OF_SHORTAGE = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL']);
+
+const MISSING: Record<MissingFile['what'], { cause: string; fix: string }> = {
+  program: { cause: 'the program PATH does not exist', fix: 'install it, or correct its path' },
+  interpreter: {
+    cause: 'the interpreter PATH, named after #! in its first line, does not exist',
+    fix: 'install PATH, or correct the first line of the script',
+  },
+  folder: { cause: 'its working directory PATH does not exist', fix: 'create PATH, or configure another working directory' },
+};
+
+const SPAWN_FIXES: Partial<Record<ShortageKind, string>> = {
+  processes: PROCESSES.fix,
+  descriptors: 'raise the limit of open files of the supervisor (LimitNOFILE= in the unit, ulimit -n in a shell)',
+  memory: 'free some memory, or allow overcommit (vm.overcommit_memory)',
+};
+
+function notSpawned({ missing, isSidecar }: Ending, spawnError: string): Classified {
+  const kind = shortageOfErrno(/\bE[A-Z]+\b/.exec(spawnError)?.[0]);
+  const found = missing && MISSING[missing.what];
+  const named = (text: string) => text.replaceAll('PATH', missing?.path ?? '');
+  const fix = found ? named(found.fix) : ((kind && SPAWN_FIXES[kind]) ?? 'check that the program exists and may be run (chmod +x)');
+  const { command, folder } = { command: 'services.<slot>.command', folder: 'services.<slot>.cwd' };
+  return {
+    cause: `could not be started: ${found ? named(found.cause) : spawnError}`,
+    fix: isSidecar && missing ? `${fix} (${missing.what === 'folder' ? folder : command} in config.yaml)` : fix,
+    permanent: kind === undefined,
+    key: `spawn ${missing?.what ?? spawnError}`,
+    // A name without a folder is looked up in PATH, by the start itself.
+    shortage: kind && { kind, ...(missing?.path.startsWith('/') ? { at: missing.path } : {}) },
+  };
+}
 
 /** Only what it said at the very end is about the end. */
 const LAST_WORDS = 40;
@@ -203,14 +256,26 @@ function ownError({ tail }: Ending): Classified | undefined {
     .findLast((match) => match !== null && !LEVELS.has(match[1]!));
   if (!own) return undefined;
   const [, code, message, fix] = own;
-  return { cause: `stopped: ${message}`, fix: fix ?? null, permanent: PERMANENT_CODES.has(code!), key: code! };
+  const kind = shortageOfCode[code as ErrorCode];
+  const shortage = kind && { kind, at: kind === 'port' ? addressIn(message!) : undefined };
+  return { cause: `stopped: ${message}`, fix: fix ?? null, permanent: PERMANENT_CODES.has(code!), key: code!, shortage };
+}
+
+/** `127.0.0.1:9119`, or `port 8644 on 127.0.0.1`. */
+function addressIn(message: string): string | undefined {
+  const [, port, host] = /\bport (\d+) on (\S+)/.exec(message) ?? [];
+  return port ? `${host}:${port}` : /\S+:\d+/.exec(message)?.[0];
 }
 
 function knownCause({ tail }: Ending, table: readonly Known[]): Classified | undefined {
   const words = tail.slice(-LAST_WORDS);
-  for (const { name, pattern, cause, fix, permanent } of table) {
-    const match = words.map((line) => pattern.exec(line)).findLast((found) => found !== null);
-    if (match) return { cause: typeof cause === 'string' ? cause : cause(match), fix, permanent: permanent ?? false, key: name };
+  for (const { name, pattern, cause, fix, permanent = false, shortage: kind } of table) {
+    const found = words.map((line) => pattern.exec(line));
+    // Of several lines the one that names where.
+    const match = found.findLast((line) => line?.[1]) ?? found.findLast((line) => line !== null);
+    const shortage = match && kind && { kind, at: match[1] };
+    if (match)
+      return { cause: typeof cause === 'string' ? cause : cause(match), fix, permanent, key: name, ...(shortage ? { shortage } : {}) };
   }
   return undefined;
 }
@@ -221,7 +286,7 @@ function bySignal({ memory, askedBy, isSidecar }: Ending, signal: string): Class
     return { ...end, key: `SIGKILL ${end.key}` };
   }
   const known = SIGNALS[signal];
-  if (known) return { ...known, key: signal };
+  if (known) return { ...known, fix: isSidecar && known.fix ? known.fix.replace(NATIVE, NATIVE_OF_ANOTHER) : known.fix, key: signal };
   const who = askedBy ? ` while "${askedBy}" was under way` : ' that the supervisor did not send';
   return { cause: `was ended by ${signal}${who}`, fix: null, key: signal };
 }
@@ -256,9 +321,16 @@ const NEAR_LIMIT = 0.9;
 const LOW_MEMORY = 0.05;
 const mebi = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
 
-function byCode({ code, tail }: Ending): Classified {
+function byCode({ code, tail, outsideSignal }: Ending): Classified {
   if (code === null) return { cause: 'ended while no supervisor watched', fix: null, key: 'unwatched' };
-  if (code === exitCodes.ok) return { cause: 'left with code 0 although nobody asked', fix: null, key: 'exit ok' };
+  if (code === exitCodes.ok && outsideSignal) {
+    return {
+      cause: `was ended by ${outsideSignal} from another process, not by the supervisor; it drained and exited with code 0`,
+      fix: `use \`agent stop <slot>\` to stop it for good; a signal sent to it only restarts it`,
+      key: `outside ${outsideSignal}`,
+    };
+  }
+  if (code === exitCodes.ok) return { cause: 'exited with code 0 without being asked to stop', fix: null, key: 'exit ok' };
   if (code === exitCodes.restart) return { cause: 'asked to be started again', fix: null, key: 'exit restart' };
   if (code === exitCodes.config) {
     return {

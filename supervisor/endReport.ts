@@ -11,7 +11,7 @@ import { isDebuggerTalk } from './mainStack.ts';
 /** The part of a black box that the table, `status` and the log need at once. */
 export type EndReport = Pick<
   BlackBox,
-  'slot' | 'pid' | 'last_exit' | 'fix' | 'permanent' | 'lived_ms' | 'ready_ms' | 'active_work' | 'tail'
+  'slot' | 'pid' | 'last_exit' | 'fix' | 'permanent' | 'lived_ms' | 'ready_ms' | 'active_work' | 'tail' | 'shortage'
 >;
 
 export interface EndFacts {
@@ -25,6 +25,8 @@ export interface EndFacts {
   activeWork: number;
   /** Set when the supervisor itself killed it. */
   killedFor?: string | undefined;
+  /** A stop signal that it received and the supervisor did not send. */
+  outsideSignal?: string | undefined;
   /** The command that was under way: `restart by cli`. */
   askedBy?: string | undefined;
   memory?: MemoryAtEnd | undefined;
@@ -32,14 +34,16 @@ export interface EndFacts {
 }
 
 export function reportEnd(facts: EndFacts): EndReport {
-  const { exit, killedFor, askedBy, memory } = facts;
+  const { exit, killedFor, outsideSignal, askedBy, memory } = facts;
   const tail = facts.tail.filter((line) => !isDebuggerTalk(line));
-  const { code, signal, spawnError } = exit;
-  const { cause, fix, permanent, signature } = explain({
+  const { code, signal, spawnError, missing } = exit;
+  const { cause, fix, permanent, signature, shortage } = explain({
     isSidecar: facts.isSidecar,
     code,
     signal,
     spawnError,
+    missing,
+    outsideSignal,
     killedFor,
     askedBy,
     tail,
@@ -57,6 +61,7 @@ export function reportEnd(facts: EndFacts): EndReport {
     ready_ms: facts.readyMs === undefined ? null : Math.round(facts.readyMs),
     active_work: facts.activeWork,
     tail,
+    ...(shortage ? { shortage } : {}),
   };
 }
 

@@ -3,7 +3,7 @@
  * started, asked to drain, terminated, killed with everything it started, and proved gone. One lifetime
  * each; nothing of it outlives `gone`.
  */
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { uuid } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { deferred, sleep, within } from '../base/time.ts';
@@ -12,6 +12,7 @@ import type { Link } from '../ipc/link.ts';
 import { bootId, groupAlive, isSameProcess, startTimeOf, type ProcessIdentity } from '../state/processIdentity.ts';
 import type { Cgroup } from './cgroup.ts';
 import type { SlotSpec } from './spec.ts';
+import { missingFor, type MissingFile } from './spawnFailure.ts';
 import { WATCHDOG_FLAGS } from './mainStack.ts';
 import type { Trees } from './trees.ts';
 
@@ -21,6 +22,8 @@ export interface ExitFacts {
   signal: string | null;
   /** It could not even be started (ENOENT, EACCES, …). */
   spawnError?: string;
+  /** What was missing then. */
+  missing?: MissingFile | undefined;
 }
 
 export interface IncarnationRecord extends ProcessIdentity {
@@ -155,21 +158,24 @@ export class Incarnation {
     const isOurs = spec.kind === 'worker' && file === process.execPath;
     const args = isOurs ? [...WATCHDOG_FLAGS, ...words] : words;
     const exited = deferred<ExitFacts>();
-    // Not execa: 200 of these have to start within the budget (ADR 0018).
-    const child = spawn(file, args, {
+    const notStarted = (thrown: Error) => {
+      exited.resolve({ code: null, signal: null, spawnError: thrown.message, missing: missingFor(spec) });
+      return undefined;
+    };
+    let hasEnded = false;
+    const child = spawnOr(notStarted, file, args, {
       cwd: spec.cwd,
       env: { ...spec.env, ...listenEnv(listeners), ...env, ...trees.environment(mark), AGENT_SLOT_NONCE: nonce },
       detached: true,
       stdio: ['ignore', outputFd, outputFd, ...listeners.map(({ fd }) => fd)],
     });
-    let hasEnded = false;
     // `on`: both come once, and taking a listener off costs 10 µs.
-    child.on('exit', (exitCode, signal) => {
+    child?.on('exit', (exitCode, signal) => {
       hasEnded = true;
       exited.resolve({ code: exitCode, signal });
     });
-    child.on('error', (thrown) => exited.resolve({ code: null, signal: null, spawnError: thrown.message }));
-    const pid = child.pid ?? 0;
+    child?.on('error', notStarted);
+    const pid = child?.pid ?? 0;
     const cgroup = pid === 0 ? undefined : trees.hold(pid, mark, spec.memoryHardBytes);
     let startTime: number | undefined;
     const record = {
@@ -279,6 +285,20 @@ export class Incarnation {
     } catch {
       return false;
     }
+  }
+}
+
+/** Some refusals (ENOMEM, E2BIG) are thrown where others are events. Not execa: 200 of these have to start within the budget (ADR 0018). */
+function spawnOr(
+  failed: (thrown: Error) => undefined,
+  file: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): ChildProcess | undefined {
+  try {
+    return spawn(file, args, options);
+  } catch (thrown) {
+    return failed(thrown as Error);
   }
 }
 

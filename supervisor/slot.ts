@@ -5,8 +5,8 @@
  * loaded while the old one still serves; nothing is spawned that is not wanted; every end leads to a decision.
  */
 import { machine, type Step } from '../base/machine.ts';
-import type { SlotState } from '../ipc/contracts/supervisor.ts';
-import { decideRestart, emptyHistory, type End, type History } from './backoff.ts';
+import type { Shortage, SlotState } from '../ipc/contracts/supervisor.ts';
+import { decideRestart, emptyHistory, isOverdue, type End, type History } from './backoff.ts';
 import { defaultPolicy, type Handover, type RestartPolicy, type RestartRule } from './spec.ts';
 
 export interface Shared {
@@ -32,9 +32,15 @@ export type Slot = Shared &
     | { phase: 'draining'; then: 'down' | 'start' | 'takeover' }
     /** It ended without being asked; its group is being proved gone. */
     | { phase: 'ending'; end: End }
-    | { phase: 'backoff'; untilMs: number }
+    /** `waits`: for the end of a shortage, and since when; `untilMs` is the next check then. */
+    | { phase: 'backoff'; untilMs: number; waits?: Waits | undefined }
     | { phase: 'parked'; untilMs: number; why: string }
   );
+
+export interface Waits {
+  shortage: Shortage;
+  sinceMs: number;
+}
 
 /** The phase as `status` shows it. */
 export const visibleState: Record<Slot['phase'], SlotState> = {
@@ -66,6 +72,8 @@ export type SlotEvent =
   | { type: 'hung' }
   /** The delay of backoff or parking is over. */
   | { type: 'due'; atMs: number }
+  /** The shortage that it waits for still lasts. */
+  | { type: 'stillShort'; atMs: number }
   /** The successor serves (overlap), or is loaded and waits (standby). */
   | { type: 'successorReady'; atMs: number }
   /** The successor ended, or did not come up in time. */
@@ -256,6 +264,11 @@ export const nextSlot = machine<Slot, SlotEvent, Effect>('slot', {
     stop: (slot) => stopNow(slot),
     restart: (slot, { atMs }) => spawn(cleanSlate(slot, {}), atMs),
     due: (slot, { atMs }) => spawn(slot, atMs),
+    stillShort: (slot, { atMs }) =>
+      // A start that fails then says what is missing, and parks.
+      !slot.waits || isOverdue(slot.waits.shortage, atMs - slot.waits.sinceMs, slot.policy)
+        ? spawn(slot, atMs)
+        : waitFor(slot, slot.waits, atMs, slot.policy.shortageCheckMs),
     hung: (slot) => to(slot),
   },
   parked: {
@@ -272,6 +285,9 @@ const withEffect = ({ state, effects }: Out, effect: Effect): Out => ({ state, e
 /** New rules of a changed configuration; what runs is not touched. */
 export const withRules = (slot: Slot, rules: SlotRules): Slot => ({ ...slot, ...rules });
 
+const waitFor = (slot: Shared, { shortage, sinceMs }: Waits, atMs: number, ms: number): Out =>
+  to({ ...shared(slot), phase: 'backoff', untilMs: atMs + ms, waits: { shortage, sinceMs } }, { type: 'armDue', ms });
+
 /** The group is gone after an end nobody asked for: start at once, later, park, or leave it at that. */
 function afterEnd(slot: Slot, end: End, atMs: number): Out {
   if (slot.rule === 'never' || (slot.rule === 'on-failure' && end.code === 0)) {
@@ -284,6 +300,8 @@ function afterEnd(slot: Slot, end: End, atMs: number): Out {
       return spawn(next, atMs);
     case 'delay':
       return to({ ...next, phase: 'backoff', untilMs: atMs + decision.ms }, { type: 'armDue', ms: decision.ms });
+    case 'wait':
+      return waitFor(next, decision, atMs, decision.ms);
     case 'park':
       return to({ ...next, phase: 'parked', untilMs: atMs + decision.ms, why: decision.why }, { type: 'armDue', ms: decision.ms });
   }

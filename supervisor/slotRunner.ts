@@ -7,7 +7,7 @@ import { limits } from '../base/limits.ts';
 import type { Redactor } from '../base/redact.ts';
 import { deferred, formatDuration, type Clock, type Deferred } from '../base/time.ts';
 import type { BlackBox } from '../ipc/contracts/blackBox.ts';
-import type { LastExit, Liveness, Receipt, ResourceSample, SlotState } from '../ipc/contracts/supervisor.ts';
+import type { LastExit, Liveness, Receipt, ResourceSample, ShortageKind, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { verdict, type Verdict } from './answer.ts';
 import { composeBox } from './blackBox.ts';
@@ -18,6 +18,7 @@ import type { EndWatch, ExitFacts, Incarnation, IncarnationRecord } from './inca
 import type { Beat, Bounds } from './liveness.ts';
 import { PendingCommand, type Outcome } from './pendingCommand.ts';
 import { newSlot, nextSlot, visibleState, withRules, type Effect, type Slot, type SlotEvent } from './slot.ts';
+import { lasts } from './shortage.ts';
 import { SlotProcesses, type ProcessHost } from './slotProcesses.ts';
 import type { Handover, RestartPolicy, SlotSpec } from './spec.ts';
 
@@ -35,6 +36,8 @@ export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 
   /** Called once the replacement is on its way. */
   ended(box: BlackBox): void;
   redact: Redactor;
+  /** Where there has to be room on the disk. */
+  dir: string;
 }
 
 export class SlotRunner {
@@ -60,6 +63,7 @@ export class SlotRunner {
   #readyWaiters = new Set<Deferred<void>>();
   /** What is known of the last abnormal end, about to be written. */
   #unkept: (() => void) | undefined;
+  #isReleased = false;
 
   constructor(spec: SlotSpec, desired: Slot['desired'], policy: RestartPolicy, host: SlotHost) {
     this.spec = spec;
@@ -143,12 +147,25 @@ export class SlotRunner {
     return this.#host.clock.now() + this.#slot.untilMs - this.#now();
   }
 
+  /** What it waits for in backoff; it is started when that has come back. */
+  get shortage(): ShortageKind | null {
+    return this.#slot.phase === 'backoff' ? (this.#slot.waits?.shortage.kind ?? null) : null;
+  }
+
+  /** Nothing will make it ready soon. */
+  get isStuck(): boolean {
+    const slot = this.#slot;
+    if (slot.phase !== 'backoff' || !slot.waits) return slot.phase === 'parked';
+    return this.#now() - slot.waits.sinceMs >= slot.policy.shortageCheckMs;
+  }
+
   /** Why it is not serving, with the fix where it is known. */
   get reason(): string | null {
     const slot = this.#slot;
     const last = this.lastReport;
     const because = last ? `${last.last_exit.summary}${last.fix ? ` — ${last.fix}` : ''}` : 'it keeps failing';
     if (slot.phase === 'parked') return `parked: ${slot.why}. ${because}. Then: agent start ${this.spec.slot}`;
+    if (slot.phase === 'backoff' && slot.waits) return `${because}. It starts when that is over, which is checked every few seconds`;
     if (slot.phase === 'backoff' || slot.phase === 'ending') return because;
     if (slot.phase === 'starting' && this.restarts > 0 && last) return because;
     return null;
@@ -280,6 +297,7 @@ export class SlotRunner {
 
   /** Lets go without touching the process: the next supervisor takes it over. */
   release(): void {
+    this.#isReleased = true;
     this.#cancelTimer?.();
     this.#keepNow();
     this.#processes.release();
@@ -315,7 +333,7 @@ export class SlotRunner {
       case 'armSuccessor':
         return this.#arm(this.spec.startupMs, () => this.#feed({ type: 'successorFailed' }));
       case 'armDue':
-        return this.#arm(effect.ms, () => this.#feed({ type: 'due', atMs: this.#now() }));
+        return this.#arm(effect.ms, () => void this.#due());
       case 'disarm':
         return this.#disarm();
       case 'stopProcess':
@@ -346,6 +364,13 @@ export class SlotRunner {
 
   #armHung(ms: number, killedFor: string): void {
     this.#arm(ms, () => this.hung(killedFor));
+  }
+
+  /** The delay is over; one that waits for the end of a shortage is started only then. */
+  async #due(): Promise<void> {
+    const slot = this.#slot;
+    const isShort = slot.phase === 'backoff' && slot.waits !== undefined && (await lasts(slot.waits.shortage, this.#host.dir));
+    if (this.#slot === slot && !this.#isReleased) this.#feed({ type: isShort ? 'stillShort' : 'due', atMs: this.#now() });
   }
 
   #disarm(): void {
@@ -401,12 +426,16 @@ export class SlotRunner {
       readyMs,
       activeWork: incarnation.activeWork,
       killedFor: this.#killedFor,
+      outsideSignal: typeof this.facts.ended_by === 'string' ? this.facts.ended_by : undefined,
       askedBy: asked && `${asked.action} by ${asked.actor}`,
       memory: memoryAtEnd(incarnation.oomKills, this.#host.samples(this.spec.slot).at(-1), this.spec.memoryHardBytes),
       tail: this.tail().map((line) => this.#host.redact(line)),
     });
     const keep = this.#abnormal(report, incarnation);
-    this.#feed({ type: 'ended', end: { ...end, signature: report.last_exit.signature, permanent: report.permanent } });
+    this.#feed({
+      type: 'ended',
+      end: { ...end, signature: report.last_exit.signature, permanent: report.permanent, shortage: report.shortage },
+    });
     // The replacement waits neither for a disk nor for the processor.
     this.#keepNow();
     this.#unkept = keep;
@@ -421,7 +450,10 @@ export class SlotRunner {
 
   /** Counts it, and answers how to keep what is known of it. */
   #abnormal(report: EndReport, incarnation: Incarnation): () => void {
+    const before = this.lastReport?.last_exit.signature;
     this.lastReport = report;
+    // Each start that meets the same shortage again would push the reports of other ends out.
+    if (report.shortage && before === report.last_exit.signature) return () => {};
     this.restarts++;
     const { slot, settings } = this.spec;
     const { version, samples, redact, log } = this.#host;

@@ -106,6 +106,7 @@ function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerSta
     adopted: incarnation?.adopted ?? false,
     reason: runner.reason,
     next_start_at: runner.nextStartAtMs === null ? null : new Date(runner.nextStartAtMs).toISOString(),
+    ...(runner.shortage ? { shortage: runner.shortage } : {}),
     last_exit: runner.lastExit,
   };
 }

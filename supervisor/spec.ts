@@ -79,6 +79,8 @@ export interface RestartPolicy {
   failedStartsWindowMs: number;
   diedSoonMs: number;
   parkedRetryMs: number;
+  shortageCheckMs: number;
+  programMissingMs: number;
 }
 
 export const defaultPolicy: RestartPolicy = limits.restart;

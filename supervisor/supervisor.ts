@@ -264,7 +264,7 @@ export class Supervisor {
   /** True once every wanted slot is ready; false when the time is over, all that is left has failed, or the service goes down. */
   async waitReady(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     const waiting = () => [...this.slots.values()].filter((runner) => runner.isWanted && runner.state !== 'ready');
-    const isSettled = () => this.#order.isDone && waiting().every(({ state }) => state === 'parked');
+    const isSettled = () => this.#order.isDone && waiting().every(({ isStuck }) => isStuck);
     await this.#changes.until(() => this.#down !== undefined || isSettled(), timeoutMs, signal);
     return this.#down === undefined && this.#order.isDone && waiting().length === 0;
   }
@@ -417,6 +417,7 @@ export class Supervisor {
       // Two can serve at once only on an address that is held here.
       handover: (spec) => (spec.handover === 'overlap' && !this.#listeners.holds(spec) ? 'standby' : spec.handover),
       redact: this.#redact,
+      dir: this.home.run.dir,
       changed: (runner) => this.#changed(runner),
       recordsChanged: () => this.#records.soon(),
       ended: (box) => {

@@ -2,7 +2,7 @@
  * `crash/<slot>.json` and `crash/<slot>.<n>.json`: what is kept of an abnormal end. A file format, not a
  * call: it is read with everything down. Bounded and redacted.
  */
-import type { LastExit, Liveness, ResourceSample } from './supervisor.ts';
+import type { LastExit, Liveness, ResourceSample, Shortage } from './supervisor.ts';
 
 export interface StackFrame {
   function: string;
@@ -36,6 +36,8 @@ export interface BlackBox {
   fix: string | null;
   /** A restart cannot help. */
   permanent: boolean;
+  /** What it lacked, where that can come back without a person. */
+  shortage?: Shortage | undefined;
   lived_ms: number;
   ready_ms: number | null;
   /** Work in flight at the last sign of life, and the names of its first units. */

@@ -28,6 +28,16 @@ export const livenessWords = ['ok', 'suspect', 'blocked', 'stopped', 'livelocked
 export const Liveness = z.enum(livenessWords);
 export type Liveness = z.infer<typeof Liveness>;
 
+/** What a start can lack that comes back without a person (contract §4, Restart policy). */
+export const ShortageKind = z.enum(['space', 'processes', 'descriptors', 'memory', 'store', 'port', 'program']);
+export type ShortageKind = z.infer<typeof ShortageKind>;
+
+export interface Shortage {
+  kind: ShortageKind;
+  /** The address of a port, the path of a program file. */
+  at?: string | undefined;
+}
+
 export const WorkerStatus = z.object({
   slot: z.string(),
   profile: z.string(),
@@ -61,6 +71,8 @@ export const WorkerStatus = z.object({
   /** Why it is not ready, with the fix. */
   reason: z.string().nullable(),
   next_start_at: z.string().nullable(),
+  /** In backoff: what it lacks; its cause is checked every few seconds. Absent when it lacks nothing. */
+  shortage: ShortageKind.optional(),
   last_exit: LastExit.nullable(),
 });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;

@@ -18,7 +18,7 @@ t.test('a slot that cannot start is named with the reason; the rest stays up, an
   await using service = cliService();
   const { code, stdout, stderr } = await service.agent('up', '--demo', '--port', String(port));
   t.same({ code, stdout }, { code: 1, stdout: '' });
-  t.match(stderr, new RegExp(`^agent: dashboard is parked: .*127\\.0\\.0\\.1:${port} is taken by process ${process.pid} `));
+  t.match(stderr, new RegExp(`^agent: dashboard is waiting: .*127\\.0\\.0\\.1:${port} is taken by process ${process.pid} `));
   t.match(await service.agent('chat', '-q', 'hello'), { code: 0, stdout: /hello/ });
   t.equal((await service.agent('status')).code, 1);
 });

@@ -89,15 +89,6 @@ t.test('a worker that exits 78 is parked at once with the fix, and start unparks
   t.match(receipt, { ok: false, action: 'start', error: /not a number/ });
 });
 
-t.test('a worker whose module is missing is parked at its second end', async (t) => {
-  using home = testHome();
-  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'missingModule')]);
-  const runner = service.supervisor.slots.get('a')!;
-  await until('it is parked', () => runner.state === 'parked');
-  t.equal(runner.restarts, 2);
-  t.match(runner.reason, /twice for the same permanent cause.*a module is missing.*reinstall/);
-});
-
 t.test('a worker that keeps crashing at start backs off, then is parked with its last words', async (t) => {
   using home = testHome({ 'config.yaml': 'supervisor: { restart: { base_ms: 5, max_ms: 10 } }\n' });
   await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', 'crashesAtStart')]);
@@ -110,14 +101,6 @@ t.test('a worker that keeps crashing at start backs off, then is parked with its
     { slot: 'a', tail: ['Error: the flux capacitor is missing'] },
     'the report stays on disk',
   );
-});
-
-t.test('a program that does not exist is parked with a sentence', async (t) => {
-  using home = testHome({ 'config.yaml': 'supervisor: { restart: { base_ms: 5 } }\n' });
-  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', '', { command: ['/no/such/program'] })]);
-  const runner = service.supervisor.slots.get('a')!;
-  await until('it is parked', () => runner.state === 'parked');
-  t.match(runner.reason, /could not be started.*ENOENT/s);
 });
 
 t.test('a worker that is not ready within its budget is killed and its slot goes on', async (t) => {

@@ -4,6 +4,7 @@
  * invariants; a tape that breaks one replays it.
  */
 import { holds, parseSentinel } from '../../state/pause.ts';
+import type { Shortage } from '../../ipc/contracts/supervisor.ts';
 import { verdict } from '../../supervisor/answer.ts';
 import { isWanted } from '../../supervisor/reconcile.ts';
 import { newSlot, nextSlot, type Effect, type Slot, type SlotEvent } from '../../supervisor/slot.ts';
@@ -37,6 +38,15 @@ interface Runner {
   timer: { dueAtMs: number; event: SlotEvent } | undefined;
   pending: Command | undefined;
   failures: number;
+  /** When it began to back off last. */
+  backoffAtMs: number;
+}
+
+/** Something that starts of a slot lack; a program file may be missing for a minute only. */
+interface Lack {
+  shortage: Shortage;
+  /** Since when it has been back; undefined = it lasts. */
+  goneAtMs: number | undefined;
 }
 
 interface Place {
@@ -54,6 +64,8 @@ const places: readonly Place[] = [
 ];
 
 const STARTUP_MS = 20_000;
+/** A slot runs so soon after its shortage is gone. */
+const BACK_MS = 10_000;
 
 export class World {
   steps = 0;
@@ -76,6 +88,8 @@ export class World {
   /** The operator's clock: jumps, unlike the supervisor's. */
   #wallMs = 1_700_000_000_000;
   #commands: Command[] = [];
+  /** What lacks, whoever supervises. */
+  #lacks = new Map<string, Lack>();
   #nextId = 1;
 
   constructor() {
@@ -127,11 +141,13 @@ export class World {
       () => this.#finishLadders(name),
       () => this.#finishLadders(name),
       (argument) => this.#pass(10 ** (argument % 7)),
-      () => this.#fireTimer(name),
+      () => runner.timer && this.#pass(Math.max(0, runner.timer.dueAtMs - this.#nowMs)),
       (argument) => this.#hangs(runner, argument),
       () => this.#judged(name),
       () => this.#flushRecords(),
       () => this.#supervisorDies(),
+      (argument) => this.#lacksSomething(name, argument),
+      () => this.#comesBack(name),
       (argument) => this.#claims(argument),
       (argument) => this.#pauses(argument),
       (argument) => void (this.#wallMs += (argument % 2 === 0 ? 1 : -1) * 10 ** (argument % 9)),
@@ -189,8 +205,32 @@ export class World {
     const readyMs = 'sinceMs' in slot && slot.phase !== 'starting' ? this.#nowMs - slot.sinceMs : undefined;
     this.#feed(name, {
       type: 'ended',
-      end: { atMs: this.#nowMs, livedMs: readyMs ?? 10, readyMs, code, signature: String(code), permanent: code === 78 },
+      end: {
+        atMs: this.#nowMs,
+        livedMs: readyMs ?? 10,
+        readyMs,
+        code,
+        signature: String(code),
+        permanent: code === 78,
+        // What it dies of while something lacks, it dies of that; an exit by its own decision is another matter.
+        shortage: code === 1 ? this.#lackOf(name) : undefined,
+      },
     });
+  }
+
+  #lacksSomething(name: string, argument: number): void {
+    const kinds = ['space', 'store', 'port', 'program'] as const;
+    this.#lacks.set(name, { shortage: { kind: kinds[argument % kinds.length]! }, goneAtMs: undefined });
+  }
+
+  #comesBack(name: string): void {
+    const lack = this.#lacks.get(name);
+    if (lack) lack.goneAtMs ??= this.#nowMs;
+  }
+
+  #lackOf(name: string): Shortage | undefined {
+    const lack = this.#lacks.get(name);
+    return lack?.goneAtMs === undefined ? lack?.shortage : undefined;
   }
 
   #hangs(runner: Runner, argument: number): void {
@@ -249,6 +289,9 @@ export class World {
     const { event, dueAtMs } = runner.timer;
     runner.timer = undefined;
     this.#nowMs = Math.max(this.#nowMs, dueAtMs);
+    // As slotRunner: the cause of a shortage is checked before a start.
+    const waits = runner.slot.phase === 'backoff' ? runner.slot.waits : undefined;
+    if (waits && this.#lackOf(name)?.kind === waits.shortage.kind) return this.#feed(name, { type: 'stillShort', atMs: this.#nowMs });
     this.#feed(name, 'atMs' in event ? { ...event, atMs: this.#nowMs } : event);
   }
 
@@ -321,6 +364,7 @@ export class World {
       timer: undefined,
       pending: undefined,
       failures: 0,
+      backoffAtMs: 0,
     };
   }
 
@@ -337,6 +381,7 @@ export class World {
     const before = runner.slot;
     const { state, effects } = nextSlot(before, event);
     runner.slot = state;
+    if (before.phase !== state.phase) runner.backoffAtMs = this.#nowMs;
     if (event.type === 'ended' && state.phase === 'ending') runner.failures++;
     if (event.type === 'gone') checkDecision(before, state);
     for (const effect of effects) this.#carryOut(name, runner, effect);
@@ -444,12 +489,23 @@ export class World {
         throw new Error(`${name}: ${slot.phase} although not wanted`);
       const moving = going || timer || former || dropping || main?.alive || slot.phase === 'down';
       if (!moving) throw new Error(`${name}: stuck in ${slot.phase}`);
+      this.#checkShortage(name, runner);
       if (slot.phase === 'down' && runner.pending) throw new Error(`${name}: down, and a ${runner.pending.action} still waits`);
       this.#processes.set(
         name,
         all.filter((process) => !process.proved),
       );
     }
+  }
+
+  #checkShortage(name: string, { slot, backoffAtMs }: Runner): void {
+    if (slot.phase !== 'backoff' || !slot.waits) return;
+    const { goneAtMs = this.#nowMs, shortage } = this.#lacks.get(name)!;
+    if (shortage.kind === slot.waits.shortage.kind && this.#nowMs - Math.max(goneAtMs, backoffAtMs) > BACK_MS)
+      throw new Error(`${name}: waits although its shortage is gone for ${this.#nowMs - goneAtMs} ms`);
+    const waitedMs = this.#nowMs - Math.max(slot.waits.sinceMs, backoffAtMs);
+    if (slot.waits.shortage.kind === 'program' && waitedMs > slot.policy.programMissingMs + BACK_MS)
+      throw new Error(`${name}: waits for a missing program for ${waitedMs} ms`);
   }
 
   #underWay(): boolean {
@@ -464,7 +520,9 @@ export class World {
 /** Contract §4, Restart policy, as far as it holds without counting: a bad configuration parks, a start that never came up waits. */
 function checkDecision(before: Slot, after: Slot): void {
   if (before.phase !== 'ending' || before.rule !== 'always') return;
-  const { code, readyMs } = before.end;
+  const { code, readyMs, shortage } = before.end;
+  if (shortage && shortage.kind !== 'program' && after.phase !== 'backoff')
+    throw new Error(`lack of ${shortage.kind} led to ${after.phase}`);
   if (code === 78 && after.phase !== 'parked') throw new Error(`exit 78 led to ${after.phase}`);
   if (code !== 78 && (readyMs ?? 0) < 1_000 && after.phase !== 'backoff' && after.phase !== 'parked')
     throw new Error(`a failed start led to ${after.phase}`);

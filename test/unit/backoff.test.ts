@@ -1,5 +1,6 @@
 import t from 'tap';
 import { decideRestart, emptyHistory, type Decision, type End, type History } from '../../supervisor/backoff.ts';
+import type { ShortageKind } from '../../ipc/contracts/supervisor.ts';
 import { defaultPolicy } from '../../supervisor/spec.ts';
 
 const end = (more: Partial<End>): End => ({
@@ -24,7 +25,9 @@ function decide(ends: End[]): Decision[] {
 
 const every = (n: number, stepMs: number, more: Partial<End> = {}): End[] =>
   Array.from({ length: n }, (_, i) => end({ atMs: i * stepMs, ...more }));
-const short = (decision: Decision): string => (decision.kind === 'delay' ? `delay ${decision.ms}` : decision.kind);
+const lacking = (kind: ShortageKind, n: number, stepMs: number): End[] => every(n, stepMs, { readyMs: undefined, shortage: { kind } });
+const short = (decision: Decision): string =>
+  'ms' in decision && decision.kind !== 'park' ? `${decision.kind} ${decision.ms}` : decision.kind;
 
 const table: { name: string; given: End[]; want: string[] }[] = [
   {
@@ -69,6 +72,26 @@ const table: { name: string; given: End[]; want: string[] }[] = [
     name: 'another permanent signature does not park',
     given: [end({ permanent: true, readyMs: undefined }), end({ permanent: true, readyMs: undefined, signature: 'other', atMs: 1_000 })],
     want: ['delay 500', 'delay 1000'],
+  },
+  {
+    name: 'a shortage never parks, however often a start meets it: its cause is checked every 5 s',
+    given: lacking('space', 40, 1_000),
+    want: ['wait 500', ...Array.from({ length: 39 }, () => 'wait 5000')],
+  },
+  {
+    name: 'a program file that stays missing parks after a minute',
+    given: lacking('program', 14, 5_000),
+    want: ['wait 500', ...Array.from({ length: 11 }, () => 'wait 5000'), 'park', 'park'],
+  },
+  {
+    name: 'service in between: another minute for a program file',
+    given: [...lacking('program', 2, 30_000), end({ atMs: 100_000, readyMs: 60_000, shortage: { kind: 'program' } })],
+    want: ['wait 500', 'wait 5000', 'wait 5000'],
+  },
+  {
+    name: 'starts that a shortage prevented are no failed starts',
+    given: [...lacking('port', 6, 1_000), ...every(4, 1_000, { readyMs: undefined })],
+    want: ['wait 500', ...Array.from({ length: 5 }, () => 'wait 5000'), 'delay 500', 'delay 1000', 'delay 2000', 'delay 4000'],
   },
   {
     name: 'five minutes of health reset the delay and the counts',

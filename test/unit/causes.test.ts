@@ -7,7 +7,7 @@ const ended = (more: Partial<Ending>): Ending => ({ code: null, signal: null, ta
 const roomy = { freeBytes: 8_000 * MiB, totalBytes: 16_000 * MiB };
 
 t.test('lesson 1: known causes are told in a sentence, with the fix, and those that a restart cannot help are permanent', async (t) => {
-  const rows: { name: string; ending: Partial<Ending>; cause: RegExp; fix: RegExp | null; permanent?: boolean }[] = [
+  const rows: { name: string; ending: Partial<Ending>; cause: RegExp; fix: RegExp | null; permanent?: boolean; shortage?: object }[] = [
     {
       name: 'own error',
       ending: { code: 78, tail: ['CONFIG_INVALID: bad key — write it so'] },
@@ -20,7 +20,7 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       ending: { code: 1, tail: ["Error: Cannot find module './x.js'"] },
       cause: /module is missing/,
       fix: /reinstall/,
-      permanent: true,
+      shortage: { kind: 'program' },
     },
     {
       name: 'native module',
@@ -34,17 +34,29 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       ending: { code: 1, tail: ['SyntaxError: Unexpected token'] },
       cause: /does not parse/,
       fix: /reinstall/,
-      permanent: true,
+      shortage: { kind: 'program' },
     },
     {
       name: 'port',
       ending: { code: 1, tail: ['Error: listen EADDRINUSE: address already in use 127.0.0.1:9119'] },
       cause: /127\.0\.0\.1:9119 is taken/,
       fix: /another port/,
-      permanent: true,
+      shortage: { kind: 'port', at: '127.0.0.1:9119' },
     },
-    { name: 'disk', ending: { code: 1, tail: ['Error: ENOSPC: no space left on device, write'] }, cause: /disk is full/, fix: /df -h/ },
-    { name: 'descriptors', ending: { code: 1, tail: ['Error: EMFILE: too many open files'] }, cause: /too many files/, fix: /LimitNOFILE/ },
+    {
+      name: 'disk',
+      ending: { code: 1, tail: ['Error: ENOSPC: no space left on device, write'] },
+      cause: /disk is full/,
+      fix: /df -h/,
+      shortage: { kind: 'space' },
+    },
+    {
+      name: 'descriptors',
+      ending: { code: 1, tail: ['Error: EMFILE: too many open files'] },
+      cause: /too many files/,
+      fix: /LimitNOFILE/,
+      shortage: { kind: 'descriptors' },
+    },
     {
       name: 'permission',
       ending: { code: 1, tail: ["Error: EACCES: permission denied, open '/h/state.db'"] },
@@ -59,7 +71,13 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       fix: /agent sessions recover/,
       permanent: true,
     },
-    { name: 'locked', ending: { code: 1, tail: ['SqliteError: database is locked'] }, cause: /locked by another/, fix: /fuser/ },
+    {
+      name: 'locked',
+      ending: { code: 1, tail: ['SqliteError: database is locked'] },
+      cause: /locked by another/,
+      fix: /fuser/,
+      shortage: { kind: 'store' },
+    },
     {
       name: 'heap',
       ending: { signal: 'SIGABRT', tail: ['FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory'] },
@@ -70,13 +88,71 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
     { name: 'bus', ending: { signal: 'SIGBUS' }, cause: /SIGBUS; also a full disk/, fix: /df -h/ },
     { name: '75', ending: { code: 75 }, cause: /asked to be started again/, fix: null },
     { name: '78', ending: { code: 78 }, cause: /refused its configuration/, fix: /correct the configuration/, permanent: true },
-    { name: '0', ending: { code: 0, tail: ['Error: EACCES, but handled'] }, cause: /left with code 0 although nobody asked/, fix: null },
+    { name: '0', ending: { code: 0, tail: ['Error: EACCES, but handled'] }, cause: /exited with code 0 without being asked/, fix: null },
+    {
+      name: 'a stop signal from outside that the worker obeyed',
+      ending: { code: 0, outsideSignal: 'SIGTERM' },
+      cause: /ended by SIGTERM from another process/,
+      fix: /agent stop/,
+    },
+    { name: 'abort', ending: { signal: 'SIGABRT' }, cause: /aborted without a message, or another process sent/, fix: null },
+    {
+      name: 'no thread',
+      ending: {
+        signal: 'SIGABRT',
+        tail: ["node: ../src/node_platform.cc:68: Assertion `(0) == (uv_thread_create(t.get(), start, this))' failed."],
+      },
+      cause: /no further process or thread/,
+      fix: /ulimit -u/,
+      shortage: { kind: 'processes' },
+    },
+    {
+      name: 'the store of an own error',
+      ending: { code: 1, tail: ['STORE_BUSY: /h/cron/cron.db is locked by another process'] },
+      cause: /cron\.db is locked/,
+      fix: null,
+      shortage: { kind: 'store' },
+    },
+    {
+      name: 'the port of an own error',
+      ending: { code: 1, tail: ['PORT_IN_USE: port 8644 on 127.0.0.1 is taken by another program — end it'] },
+      cause: /8644/,
+      fix: /end it/,
+      shortage: { kind: 'port', at: '127.0.0.1:8644' },
+    },
+    {
+      name: 'the process limit',
+      ending: { spawnError: 'spawn /bin/x EAGAIN' },
+      cause: /could not be started: spawn \/bin\/x EAGAIN/,
+      fix: /TasksMax/,
+      shortage: { kind: 'processes' },
+    },
+    {
+      name: 'the working directory of a sidecar',
+      ending: { isSidecar: true, spawnError: 'spawn /bin/sleep ENOENT', missing: { what: 'folder', path: '/no/where' } },
+      cause: /its working directory \/no\/where does not exist/,
+      fix: /create \/no\/where.*services\.<slot>\.cwd/,
+      shortage: { kind: 'program', at: '/no/where' },
+    },
+    {
+      name: 'the interpreter of a script',
+      ending: { spawnError: 'spawn /bin/x ENOENT', missing: { what: 'interpreter', path: '/no/python' } },
+      cause: /interpreter \/no\/python, named after #!/,
+      fix: /install \/no\/python/,
+      shortage: { kind: 'program', at: '/no/python' },
+    },
+    {
+      name: 'a crash in the native code of a sidecar',
+      ending: { isSidecar: true, signal: 'SIGSEGV' },
+      cause: /native code/,
+      fix: /that program/,
+    },
     { name: '127', ending: { code: 127 }, cause: /could not run its program/, fix: /path/, permanent: true },
     { name: '143', ending: { code: 143 }, cause: /signal 15/, fix: null },
     { name: 'unwatched', ending: {}, cause: /while no supervisor watched/, fix: null },
     { name: 'term', ending: { signal: 'SIGTERM' }, cause: /SIGTERM that the supervisor did not send/, fix: null },
     { name: 'asked', ending: { signal: 'SIGTERM', askedBy: 'restart by cli' }, cause: /while "restart by cli" was under way/, fix: null },
-    { name: 'spawn', ending: { spawnError: 'spawn ENOENT' }, cause: /could not be started/, fix: /may be run/, permanent: true },
+    { name: 'spawn', ending: { spawnError: 'spawn EACCES' }, cause: /could not be started/, fix: /may be run/, permanent: true },
     {
       name: 'not ready',
       ending: { signal: 'SIGKILL', killedFor: 'was not ready within 20 s' },
@@ -102,9 +178,10 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       fix: /the stack below/,
     },
   ];
-  for (const { name, ending, cause, fix, permanent = false } of rows) {
+  for (const { name, ending, cause, fix, permanent = false, shortage } of rows) {
     const said = explain(ended(ending));
-    t.match(said, { cause, permanent, ...(fix ? { fix } : {}) }, name);
+    t.match(said, { cause, permanent, ...(fix ? { fix } : {}), ...(shortage ? { shortage } : {}) }, name);
+    t.equal(said.shortage === undefined, shortage === undefined, `${name}: whether it passes without a person`);
     if (!fix) t.equal(said.fix, null, name);
   }
 });
