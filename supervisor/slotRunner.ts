@@ -5,7 +5,7 @@
 import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Redactor } from '../base/redact.ts';
-import { deferred, formatDuration, type Clock, type Deferred } from '../base/time.ts';
+import { formatDuration, type Clock } from '../base/time.ts';
 import type { BlackBox } from '../ipc/contracts/blackBox.ts';
 import type { LastExit, Liveness, Receipt, ResourceSample, ShortageKind, SlotState } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
@@ -15,11 +15,14 @@ import { memoryAtEnd } from './causes.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
 import { Health, type HealthHost } from './health.ts';
 import type { EndWatch, ExitFacts, Incarnation, IncarnationRecord } from './incarnation.ts';
+import { KeepLater } from './keepLater.ts';
 import type { Beat, Bounds } from './liveness.ts';
 import { PendingCommand, type Outcome } from './pendingCommand.ts';
 import { newSlot, nextSlot, visibleState, withRules, type Effect, type Slot, type SlotEvent } from './slot.ts';
+import { ReadyWaiters } from './readyWaiters.ts';
 import { lasts } from './shortage.ts';
 import { SlotProcesses, type ProcessHost } from './slotProcesses.ts';
+import { isStuck, reasonOf, shortageOf } from './slotView.ts';
 import type { Handover, RestartPolicy, SlotSpec } from './spec.ts';
 
 export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 'listeners' | 'recordsChanged' | 'trees'> {
@@ -60,9 +63,9 @@ export class SlotRunner {
   #health: Health;
   /** What the successor said of itself. */
   #successorFacts: Record<string, unknown> = {};
-  #readyWaiters = new Set<Deferred<void>>();
+  #waiters = new ReadyWaiters();
   /** What is known of the last abnormal end, about to be written. */
-  #unkept: (() => void) | undefined;
+  #unkept = new KeepLater();
   #isReleased = false;
 
   constructor(spec: SlotSpec, desired: Slot['desired'], policy: RestartPolicy, host: SlotHost) {
@@ -149,26 +152,17 @@ export class SlotRunner {
 
   /** What it waits for in backoff; it is started when that has come back. */
   get shortage(): ShortageKind | null {
-    return this.#slot.phase === 'backoff' ? (this.#slot.waits?.shortage.kind ?? null) : null;
+    return shortageOf(this.#slot);
   }
 
   /** Nothing will make it ready soon. */
   get isStuck(): boolean {
-    const slot = this.#slot;
-    if (slot.phase !== 'backoff' || !slot.waits) return slot.phase === 'parked';
-    return this.#now() - slot.waits.sinceMs >= slot.policy.shortageCheckMs;
+    return isStuck(this.#slot, this.#now());
   }
 
   /** Why it is not serving, with the fix where it is known. */
   get reason(): string | null {
-    const slot = this.#slot;
-    const last = this.lastReport;
-    const because = last ? `${last.last_exit.summary}${last.fix ? ` — ${last.fix}` : ''}` : 'it keeps failing';
-    if (slot.phase === 'parked') return `parked: ${slot.why}. ${because}. Then: agent start ${this.spec.slot}`;
-    if (slot.phase === 'backoff' && slot.waits) return `${because}. It starts when that is over, which is checked every few seconds`;
-    if (slot.phase === 'backoff' || slot.phase === 'ending') return because;
-    if (slot.phase === 'starting' && this.restarts > 0 && last) return because;
-    return null;
+    return reasonOf(this.#slot, { name: this.spec.slot, last: this.lastReport, restarts: this.restarts });
   }
 
   /** Lines of a flood of its output that were not kept. */
@@ -179,8 +173,6 @@ export class SlotRunner {
   tail(): string[] {
     return this.#processes.tail() ?? this.lastReport?.tail ?? [];
   }
-
-  // --- commands ---
 
   start(actor: string, cause: string): Promise<Receipt> {
     if (this.state === 'ready') return Promise.resolve(this.#begin('start', actor, cause).receipt(this.#outcome({ ok: true })));
@@ -212,12 +204,11 @@ export class SlotRunner {
     if (this.desired === 'down') {
       throw new AgentError('START_FAILED', `${this.spec.slot} is stopped`, { fix: `agent start ${this.spec.slot}` });
     }
-    const waiter = deferred<void>();
-    this.#readyWaiters.add(waiter);
+    const ready = this.#waiters.add();
     if (this.state === 'down' || this.state === 'draining') {
       this.#feed({ type: 'start', atMs: this.#now(), desired: this.desired === 'demand' ? 'demand' : 'up' });
     }
-    await waiter.promise;
+    await ready;
   }
 
   /** Takes over a live process of an earlier supervisor. */
@@ -225,8 +216,6 @@ export class SlotRunner {
     this.#processes.adopt(record);
     this.#feed({ type: 'found', atMs: this.#now() });
   }
-
-  // --- what the worker says ---
 
   /** True when this is an incarnation on record; the serving one counts as ready from here on. */
   attached(link: Link, said: { pid: number; nonce: string; facts: Record<string, unknown>; standby?: boolean | undefined }): boolean {
@@ -299,11 +288,9 @@ export class SlotRunner {
   release(): void {
     this.#isReleased = true;
     this.#cancelTimer?.();
-    this.#keepNow();
+    this.#unkept.now();
     this.#processes.release();
   }
-
-  // --- the machine ---
 
   /** Of a clock that never jumps: delays and windows do not care what the operator does to the time of day. */
   #now(): number {
@@ -437,15 +424,7 @@ export class SlotRunner {
       end: { ...end, signature: report.last_exit.signature, permanent: report.permanent, shortage: report.shortage },
     });
     // The replacement waits neither for a disk nor for the processor.
-    this.#keepNow();
-    this.#unkept = keep;
-    setTimeout(() => this.#keepNow(), limits.supervisor.writeAfterMs);
-  }
-
-  #keepNow(): void {
-    const keep = this.#unkept;
-    this.#unkept = undefined;
-    keep?.();
+    this.#unkept.set(keep);
   }
 
   /** Counts it, and answers how to keep what is known of it. */
@@ -477,8 +456,6 @@ export class SlotRunner {
     };
   }
 
-  // --- receipts ---
-
   #command(action: Receipt['action'], actor: string, cause: string, event: SlotEvent): Promise<Receipt> {
     this.pending?.superseded({ action, actor });
     const pending = this.#begin(action, actor, cause);
@@ -494,9 +471,9 @@ export class SlotRunner {
   /** Answers whoever waits, when the phase tells the result. */
   #settle(event: SlotEvent): void {
     const { phase } = this.#slot;
-    if (this.state === 'ready') this.#release(undefined);
+    if (this.state === 'ready') this.#waiters.release(undefined);
     if (phase === 'parked' || (phase === 'backoff' && event.type === 'gone')) {
-      this.#release(
+      this.#waiters.release(
         new AgentError('START_FAILED', this.reason ?? `${this.spec.slot} did not start`, { fix: `agent why ${this.spec.slot}` }),
       );
     }
@@ -518,13 +495,5 @@ export class SlotRunner {
       nowMs: this.#now(),
       atMs: clock.now(),
     };
-  }
-
-  #release(failure: AgentError | undefined): void {
-    for (const waiter of this.#readyWaiters) {
-      if (failure) waiter.reject(failure);
-      else waiter.resolve();
-    }
-    this.#readyWaiters.clear();
   }
 }

@@ -1,0 +1,21 @@
+/** Callers that wait until a slot is ready, or will not be soon. */
+import { deferred, type Deferred } from '../base/time.ts';
+
+export class ReadyWaiters {
+  readonly #waiting = new Set<Deferred<void>>();
+
+  add(): Promise<void> {
+    const waiter = deferred<void>();
+    this.#waiting.add(waiter);
+    return waiter.promise;
+  }
+
+  /** With what keeps it from being ready; undefined = it is. */
+  release(failure: Error | undefined): void {
+    for (const waiter of this.#waiting) {
+      if (failure) waiter.reject(failure);
+      else waiter.resolve();
+    }
+    this.#waiting.clear();
+  }
+}
