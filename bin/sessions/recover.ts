@@ -25,6 +25,7 @@ export async function recover(input: Input): Promise<number> {
       copyReadable({
         from,
         to: `${paths.stateDb}.recovered`,
+        schema: stateSchema,
         finish: finishState,
         progress: (name, rows) => (doing = `${name}: ${rows} rows`),
       }),

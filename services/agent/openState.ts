@@ -10,6 +10,7 @@ import { errorFields } from '../../base/log.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import { copyReadable, damagedSource, finishState, putInPlace, setAside, type Recovery } from '../../state/db/recover.ts';
 import type { WorkerContext } from '../worker.ts';
+import { stateSchema } from './schema.ts';
 import { Store } from './store.ts';
 
 /** For `agent status` and `agent doctor`; null = nothing was wrong. */
@@ -97,7 +98,7 @@ function recovered(path: string): Recovery {
   const marked = existsSync(markOf(path));
   const from = damagedSource(path);
   if (!marked && statSync(from).size > limits.sessions.recoverBootMaxBytes) throw new Error('it is too large to be recovered at start');
-  return copyReadable({ from, to: `${path}.recovered`, finish: finishState, maxMs: limits.sessions.recoverBootMs });
+  return copyReadable({ from, to: `${path}.recovered`, schema: stateSchema, finish: finishState, maxMs: limits.sessions.recoverBootMs });
 }
 
 function putBack(kept: string, path: string): void {

@@ -133,7 +133,8 @@ function corrupt(path: string, what: string, schema?: Pick<Schema, 'recovery'>):
   });
 }
 
-function reconcile(db: Db, schema: Schema): void {
+/** Makes what is missing of the tables, columns, indices and triggers. */
+export function reconcile(db: Db, schema: Schema): void {
   db.transaction(() => {
     for (const [name, table] of Object.entries(schema.tables)) {
       const live = new Set((db.pragma(`table_info(${name})`) as { name: string }[]).map((column) => column.name));

@@ -3,34 +3,22 @@
  * which is checked, counted, and put in the place of the old one; the old one is kept beside it. A page
  * that cannot be read costs the rows on it, not those after it.
  */
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  truncateSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { AgentError } from '../../base/errors.ts';
-import { copyRows } from './copyRows.ts';
-import { restoreFirstPage } from './firstPage.ts';
-import { storeError, type Db } from './open.ts';
+import { copyRows, shapeOf } from './copyRows.ts';
+import { openReadOnly, reconcile, storeError, type Db, type Schema } from './open.ts';
+import { PageFile, type Row } from './pages.ts';
+import { Forest, type Entry, type Shape, type Tree } from './trees.ts';
 
 export interface TableCount {
   name: string;
   /** Rows the old file says it has; null = it cannot even be counted. */
   before: number | null;
   after: number;
+  /** Rows that lost a part: a long value that goes over a page that cannot be read. */
+  torn: number;
 }
 
 export interface Recovery {
@@ -45,6 +33,9 @@ export interface RecoverOptions {
   from: string;
   /** Where the copy is made; it must be on the file system of the final place. */
   to: string;
+  /** Its tables as this release makes them, and copies of the file: they say where trees begin whose line in the table of tables is lost. */
+  schema?: Schema | undefined;
+  copies?: readonly string[] | undefined;
   /** Run on the copy at its end, e.g. to forget what no longer holds. */
   finish?: readonly string[];
   /** Stops with TIMEOUT, leaving nothing behind. */
@@ -52,28 +43,19 @@ export interface RecoverOptions {
   progress?: (table: string, rows: number) => void;
 }
 
-/** No header of ours claims more; the file stays sparse. */
-const PAD_MAX = 64 * 2 ** 30;
-
 /** Makes the copy; changes nothing else. Errors: NOT_FOUND, STORE_CORRUPT when nothing can be read, DISK_FULL, TIMEOUT. */
-export function copyReadable({ from, to, finish = [], maxMs = Infinity, progress }: RecoverOptions): Recovery {
+export function copyReadable(options: RecoverOptions): Recovery {
+  const { from, to, maxMs = Infinity } = options;
   if (!existsSync(from)) throw new AgentError('NOT_FOUND', `there is no ${from}`, { fix: 'give the damaged file with --from' });
-  const work = `${to}.source`;
-  const remove = (path: string) => ['', '-wal', '-shm', '-journal'].forEach((suffix) => rmSync(path + suffix, { force: true }));
+  const remove = () => ['', '-wal', '-shm', '-journal'].forEach((suffix) => rmSync(to + suffix, { force: true }));
   const deadline = performance.now() + maxMs;
-  remove(work);
-  remove(to);
+  remove();
   try {
     refuseWithoutRoom(from, to);
-    for (const suffix of ['', '-wal'])
-      if (existsSync(from + suffix)) copyFileSync(from + suffix, work + suffix, constants.COPYFILE_FICLONE);
-    pad(work);
-    return copyTables({ work, to, finish, deadline, ...(progress ? { progress } : {}) });
+    return copyTables(options, deadline);
   } catch (thrown) {
-    remove(to);
+    remove();
     throw storeError(from, thrown);
-  } finally {
-    remove(work);
   }
 }
 
@@ -94,19 +76,8 @@ export function isWhole(path: string): boolean {
   }
 }
 
-/** A file that was cut short: what is missing counts as pages that cannot be read. */
-function pad(path: string): void {
-  const file = openSync(path, 'r');
-  const head = Buffer.alloc(32);
-  readSync(file, head, 0, 32, 0);
-  closeSync(file);
-  const wanted = head.readUInt16BE(16) * head.readUInt32BE(28);
-  if (head.toString('latin1', 0, 15) === 'SQLite format 3' && wanted > statSync(path).size && wanted < PAD_MAX) truncateSync(path, wanted);
-}
-
-/** Twice the size is needed for a while: the copy that is read, and the one that is written. */
 function refuseWithoutRoom(from: string, to: string): void {
-  const needed = 2 * ['', '-wal'].reduce((sum, suffix) => sum + (statSync(from + suffix, { throwIfNoEntry: false })?.size ?? 0), 0);
+  const needed = ['', '-wal'].reduce((sum, suffix) => sum + (statSync(from + suffix, { throwIfNoEntry: false })?.size ?? 0), 0);
   const { bavail, bsize } = statfsSync(dirname(to));
   if (bavail * bsize >= needed) return;
   throw new AgentError('DISK_FULL', `recovering ${from} needs ${Math.ceil(needed / 2 ** 20)} MiB beside it; there is less`, {
@@ -114,37 +85,35 @@ function refuseWithoutRoom(from: string, to: string): void {
   });
 }
 
-interface Copying {
-  work: string;
-  to: string;
-  finish: readonly string[];
-  deadline: number;
-  progress?: (table: string, rows: number) => void;
-}
-
-function copyTables({ work, to, finish, deadline, progress }: Copying): Recovery {
-  using source = readable(work);
-  const { entries, version } = schemaOf(source.db);
+function copyTables(options: RecoverOptions, deadline: number): Recovery {
+  const { from, to, finish = [], progress } = options;
+  using file = new PageFile(from);
+  const forest = new Forest(file);
+  const { entries, version } = schemaOf(file, forest, options);
   const target = new Database(to);
   try {
     target.pragma('auto_vacuum = INCREMENTAL');
     target.pragma('journal_mode = OFF');
     target.pragma('synchronous = OFF');
     target.pragma('foreign_keys = OFF');
-    for (const { sql } of entries.filter(({ type }) => type === 'table')) target.exec(sql);
+    const found = findTrees(forest, entries, target);
+    if (!file.hasHeader && found.every(({ tree }) => tree.pages.length === 0))
+      throw new AgentError('STORE_CORRUPT', 'it is not a database, or no page of it can be read any more');
     const tables: TableCount[] = [];
-    for (const { name } of entries.filter(({ type }) => type === 'table')) {
-      const before = countOf(source.db, name);
-      const after = copyRows({ source: source.db, target, table: name, deadline, ...(progress ? { progress } : {}) });
-      tables.push({ name, before, after });
+    for (const { name, shape, tree, before } of found.filter(({ name }) => !isInternal(name))) {
+      const copy = { target, table: name, shape, deadline, ...(progress ? { progress } : {}) };
+      const { copied, torn } = copyRows(copy, forest.each(tree));
+      tables.push({ name, before, after: copied, torn });
     }
-    copySequence(source.db, target);
-    for (const { sql } of entries.filter(({ type }) => type !== 'table')) tryExec(target, sql);
+    const sequence = found.find(({ name }) => name === 'sqlite_sequence');
+    if (sequence) copySequence(forest.rows(sequence.tree), target);
+    for (const { type, sql } of entries) if (type !== 'table' && sql !== null) tryExec(target, sql);
     mendReferences(target);
     target.pragma(`user_version = ${version}`);
     for (const sql of finish) tryExec(target, sql);
     verify(target, to);
-    return { tables, complete: tables.every(({ before, after }) => before !== null && before <= after), path: to };
+    const complete = tables.every(({ before, after, torn }) => before !== null && before <= after && torn === 0);
+    return { tables, complete, path: to };
   } finally {
     target.close();
     sync(to);
@@ -153,61 +122,103 @@ function copyTables({ work, to, finish, deadline, progress }: Copying): Recovery
 
 // --- reading what is damaged ---
 
-/** The copy, opened. A header that was written over is put back first. */
-function readable(work: string): { db: Db } & Disposable {
-  try {
-    return opened(work);
-  } catch (thrown) {
-    if (!restoreFirstPage(work)) throw thrown;
-    return opened(work);
-  }
-}
-
-function opened(path: string): { db: Db } & Disposable {
-  const db = new Database(path);
-  try {
-    db.pragma('cell_size_check = OFF');
-    db.prepare('SELECT count(*) FROM sqlite_master').get();
-    return { db, [Symbol.dispose]: () => db.close() };
-  } catch (thrown) {
-    db.close();
-    throw thrown;
-  }
-}
-
-interface Entry {
-  type: string;
+interface Found {
   name: string;
-  sql: string;
+  shape: Shape;
+  tree: Tree;
+  before: number | null;
 }
 
-function schemaOf(db: Db): { entries: Entry[]; version: number } {
-  const entries = db
-    .prepare("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid")
-    .all() as Entry[];
-  if (entries.length === 0) throw new AgentError('STORE_CORRUPT', 'the file has no tables any more');
-  return { entries, version: db.pragma('user_version', { simple: true }) as number };
+/** The tree of each table, made in the target on the way. First those whose beginning is known, then what is left of all others. */
+function findTrees(forest: Forest, entries: readonly Entry[], target: Db): Found[] {
+  const tables = entries.filter(
+    ({ type, name, sql }) => type === 'table' && sql !== null && (!isInternal(name) || name === 'sqlite_sequence'),
+  );
+  for (const { name, sql } of tables) if (!isInternal(name)) target.exec(sql!);
+  const claimed = tables.map(({ name, root }) => {
+    const shape = shapeOf(target, name);
+    return { name, shape, tree: forest.claim(root, shape.withoutRowid ? 'index' : 'table', shape) };
+  });
+  const indices = entries.filter(({ type }) => type === 'index').map((entry) => ({ ...entry, tree: forest.claim(entry.root, 'index') }));
+  return claimed.map(({ name, shape, tree = { pages: [], holes: [{ page: 0 }] } }) => {
+    forest.fill(tree, shape);
+    const whole = tree.pages.length > 0 ? tree : (forest.find(shape) ?? tree);
+    return {
+      name,
+      shape,
+      tree: whole,
+      before: countOf(
+        forest,
+        whole,
+        indices.filter(({ table }) => table === name),
+      ),
+    };
+  });
 }
 
-function countOf(db: Db, table: string): number | null {
+/** Its own rows when its tree has no hole, else the entries of an index that leaves none out. */
+function countOf(forest: Forest, tree: Tree, indices: readonly { sql: string | null; tree: Tree | undefined }[]): number | null {
+  if (tree.holes.length === 0) return forest.cellsOf(tree) ?? null;
+  for (const { sql, tree: index } of indices) {
+    const count = index && !/\bWHERE\b/i.test(sql ?? '') ? forest.cellsOf(index) : undefined;
+    if (count !== undefined) return count;
+  }
+  return null;
+}
+
+const isInternal = (name: string): boolean => name.startsWith('sqlite_');
+
+/** What the file still says of its tables, then what its copies say of the others, then what this release would make. */
+function schemaOf(file: PageFile, forest: Forest, { schema, copies = [] }: RecoverOptions): { entries: Entry[]; version: number } {
+  const sources = [
+    () => forest.schema(),
+    ...copies.map((copy) => () => entriesOfFile(copy)),
+    () => (schema ? entriesOfSchema(schema) : []),
+  ];
+  const entries = new Map<string, Entry>();
+  for (const source of sources)
+    for (const entry of source()) if (!entries.has(`${entry.type} ${entry.name}`)) entries.set(`${entry.type} ${entry.name}`, entry);
+  if (entries.size === 0) throw new AgentError('STORE_CORRUPT', 'it is not a database, or it has no tables any more');
+  return { entries: [...entries.values()], version: file.version || (schema?.version ?? 0) };
+}
+
+const ENTRIES = 'SELECT type, name, tbl_name AS "table", rootpage AS root, sql FROM sqlite_master ORDER BY rowid';
+
+function entriesOfFile(path: string): Entry[] {
   try {
-    return (db.prepare(`SELECT count(*) AS n FROM "${table}"`).get() as { n: number }).n;
+    const db = openReadOnly(path);
+    try {
+      return db.prepare(ENTRIES).all() as Entry[];
+    } finally {
+      db.close();
+    }
   } catch {
-    return null;
+    // A copy that cannot be read says nothing.
+    return [];
+  }
+}
+
+function entriesOfSchema(schema: Schema): Entry[] {
+  const db = new Database(':memory:');
+  try {
+    if (schema.autoVacuum) db.pragma('auto_vacuum = INCREMENTAL');
+    reconcile(db, schema);
+    return db.prepare(ENTRIES).all() as Entry[];
+  } finally {
+    db.close();
   }
 }
 
 // --- making the copy whole ---
 
 /** Numbers of rows that are gone are not given again. */
-function copySequence(source: Db, target: Db): void {
-  try {
-    const rows = source.prepare('SELECT name, seq FROM sqlite_sequence').all() as { name: string; seq: number }[];
-    const update = target.prepare('UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?');
-    const insert = target.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)');
-    for (const { name, seq } of rows) if (update.run(seq, name).changes === 0) insert.run(name, seq);
-  } catch {
-    // The highest row that is left counts then.
+function copySequence(rows: readonly Row[], target: Db): void {
+  const update = target.prepare('UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?');
+  const insert = target.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)');
+  for (const { values } of rows) {
+    const [name, seq] = values;
+    if (typeof name !== 'string' || typeof seq !== 'bigint') continue;
+    if (update.run(seq, name).changes === 0) insert.run(name, seq);
   }
 }
 
