@@ -40,6 +40,7 @@ export const commandTable: readonly TableEntry[] = [
     load: () => import('./commands/service.ts'),
   },
   { name: 'doctor', group: 'Service', summary: 'check everything a support person would ask', load: () => import('./commands/doctor.ts') },
+  { name: 'recover', group: 'Service', summary: 'recover a damaged store', load: () => import('./commands/recover.ts') },
   {
     name: 'worker',
     group: 'Service',

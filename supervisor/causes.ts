@@ -133,7 +133,7 @@ const KNOWN: readonly Known[] = [
     name: 'store corrupt',
     pattern: /SQLITE_CORRUPT|SQLITE_NOTADB|database disk image is malformed|file is not a database|STORE_CORRUPT/,
     cause: 'failed: a database of it is damaged',
-    fix: 'stop the slot and keep a copy of the file; then `agent sessions recover` for state.db, `sqlite3 FILE .recover` for another',
+    fix: '`agent recover state|gateway|cron|mcp` (the store that the message names) recovers every readable row',
     permanent: true,
   },
   {

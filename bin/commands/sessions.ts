@@ -13,7 +13,7 @@ import { hasFlag, jsonOption, listOption, textOption, type Argument, type Comman
 import { withProgress } from '../progress.ts';
 import { chosen, fileTable, filesOffline, filesOnline, writeFile, type FileSource } from '../sessions/attachments.ts';
 import { openOffline, type OfflineRow, type OfflineSessions } from '../sessions/offline.ts';
-import { recover } from '../sessions/recover.ts';
+import { recoverStore } from '../recoverStore.ts';
 import { documents, importFile, offlineDocuments, writeDocuments } from '../sessions/transfer.ts';
 import { askAgent } from '../slots.ts';
 import { transcriptCommands } from '../sessions/transcript.ts';
@@ -163,8 +163,7 @@ export const command: Command = {
     {
       name: 'recover',
       summary: 'Copy what can be read of a damaged state.db into a new one',
-      details:
-        'Needs the agent worker stopped. The new store is checked and counted before it takes the place of the old one, which is kept. One that is not damaged is left as it is.',
+      details: 'The same as `agent recover state`.',
       options: [
         { flags: '--force', summary: 'also when nothing is damaged' },
         { flags: '--dry-run', summary: 'only count what can be recovered' },
@@ -173,9 +172,9 @@ export const command: Command = {
       ],
       examples: [
         { line: 'agent sessions recover --dry-run', does: 'rows of each table, before and after' },
-        { line: 'agent sessions recover --from ~/.agent/state.db.corrupt-20261121-120000', does: 'from a file that a start set aside' },
+        { line: 'agent sessions recover --from ~/.agent/state.db.damaged-20261121-120000', does: 'from a file that a start set aside' },
       ],
-      run: recover,
+      run: (input) => recoverStore('state', input),
     },
   ],
 };

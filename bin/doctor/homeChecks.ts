@@ -169,7 +169,7 @@ function damagedStores({ profiles }: Scene): Finding[] {
     const agent = name === 'default' ? 'agent' : `agent -p ${name}`;
     if (existsSync(`${stateDb}.damaged`))
       return { ...warn(`${stateDb} has pages that cannot be read`, `${agent} restart agent recovers it; the damaged file is kept`), ...of };
-    const kept = entriesOf(dir).filter((entry) => /^state\.db\.corrupt-[\d-]+$/.test(entry));
+    const kept = entriesOf(dir).filter((entry) => /^state\.db\.(?:damaged|corrupt)-[\d-]+$/.test(entry));
     if (kept.length === 0) return { ...ok('none was ever damaged'), ...of };
     const newest = join(dir, kept.toSorted().at(-1)!);
     return {

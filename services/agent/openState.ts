@@ -1,6 +1,6 @@
 /**
  * Opening state.db so that damage never keeps the worker from starting: a store that cannot be read is
- * recovered when that is quick, else set aside for `agent sessions recover` and begun anew. The damaged
+ * recovered when that is quick, else set aside for `agent recover state` and begun anew. The damaged
  * file is always kept.
  */
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -8,9 +8,10 @@ import { isAgentError, messageOf, type AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
-import { copyReadable, damagedSource, finishState, putInPlace, setAside, type Recovery } from '../../state/db/recover.ts';
+import { copiesOf } from '../../state/db/copies.ts';
+import { copyReadable, damagedSource, putInPlace, setAside, type Recovery } from '../../state/db/recover.ts';
+import { stores } from '../../state/db/stores.ts';
 import type { WorkerContext } from '../worker.ts';
-import { stateSchema } from './schema.ts';
 import { Store } from './store.ts';
 
 /** For `agent status` and `agent doctor`; null = nothing was wrong. */
@@ -76,10 +77,10 @@ function noteDamage({ log }: Pick<WorkerContext, 'log'>, path: string, error: Ag
 }
 
 /** Recovers the file, or sets it aside. Afterwards a store can be opened at the path. */
-function mend({ log }: Pick<WorkerContext, 'log'>, path: string): StoreFacts {
+function mend({ log, paths }: Pick<WorkerContext, 'log' | 'paths'>, path: string): StoreFacts {
   log.error(`${path} is damaged; recovering what can be read`);
   try {
-    const recovery = recovered(path);
+    const recovery = recovered(paths, path);
     const kept = putInPlace(recovery.path, path);
     const lost = lossOf(recovery);
     log.warn(`${path} was recovered; the damaged file is kept as ${kept}`, { tables: recovery.tables, lost });
@@ -87,18 +88,25 @@ function mend({ log }: Pick<WorkerContext, 'log'>, path: string): StoreFacts {
   } catch (thrown) {
     const kept = setAside(path);
     log.error(
-      `${path} could not be recovered at start and is begun anew; \`agent sessions recover --from ${kept}\` tries again`,
+      `${path} could not be recovered at start and is begun anew; \`agent recover state --from ${kept}\` tries again`,
       errorFields(thrown),
     );
     return { store: 'begun anew', store_kept: kept, store_lost: messageOf(thrown) };
   }
 }
 
-function recovered(path: string): Recovery {
+function recovered(paths: WorkerContext['paths'], path: string): Recovery {
   const marked = existsSync(markOf(path));
   const from = damagedSource(path);
   if (!marked && statSync(from).size > limits.sessions.recoverBootMaxBytes) throw new Error('it is too large to be recovered at start');
-  return copyReadable({ from, to: `${path}.recovered`, schema: stateSchema, finish: finishState, maxMs: limits.sessions.recoverBootMs });
+  return copyReadable({
+    from,
+    to: `${path}.recovered`,
+    schema: stores.state.schema,
+    copies: copiesOf(paths.dir, 'state'),
+    finish: stores.state.finish,
+    maxMs: limits.sessions.recoverBootMs,
+  });
 }
 
 function putBack(kept: string, path: string): void {
@@ -111,10 +119,10 @@ function putBack(kept: string, path: string): void {
 function lossOf({ tables, complete }: Recovery): string | null {
   if (complete) return null;
   return tables
-    .filter(({ before, after }) => before === null || before > after)
+    .filter(({ before, after, torn }) => before === null || before > after || torn > 0)
     .map(
-      ({ name, before, after }) =>
-        `${name}: ${before === null ? `an unknown number of rows, ${after} are left` : `${before - after} of ${before} rows`}`,
+      ({ name, before, after, torn }) =>
+        `${name}: ${before === null ? `an unknown number of rows, ${after} are left` : `${before - after} of ${before} rows`}${torn > 0 ? `, a long value of ${torn} rows` : ''}`,
     )
     .join('; ');
 }

@@ -6,7 +6,7 @@ import { hexId, sortableId } from '../../base/ids.ts';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { durably, openStore, storeError, type Db } from '../../state/db/open.ts';
-import { stateSchema } from './schema.ts';
+import { stateSchema } from '../../state/db/schemas/state.ts';
 
 export interface SessionRecord {
   id: string;

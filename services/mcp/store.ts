@@ -5,41 +5,9 @@
 import type { Logger } from '../../base/log.ts';
 import { messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { openStore, type Schema } from '../../state/db/open.ts';
+import { openStore } from '../../state/db/open.ts';
+import { mcpSchema } from '../../state/db/schemas/mcp.ts';
 import { identityOf, type ProcessIdentity } from '../../state/processIdentity.ts';
-
-const schema: Schema = {
-  // Nothing in it is acknowledged.
-  sync: 'explicit',
-  version: 1,
-  tables: {
-    calls: {
-      columns: {
-        id: 'INTEGER PRIMARY KEY',
-        /** Epoch milliseconds. */
-        at: 'INTEGER NOT NULL',
-        profile: 'TEXT NOT NULL',
-        server: 'TEXT NOT NULL',
-        tool: 'TEXT NOT NULL',
-        ms: 'INTEGER NOT NULL',
-        /** `ok`, `tool_error`, or an error code. */
-        outcome: 'TEXT NOT NULL',
-      },
-      indices: { calls_by_server: 'calls (server, at)' },
-    },
-    children: {
-      columns: {
-        mark: 'TEXT PRIMARY KEY',
-        server: 'TEXT NOT NULL',
-        pid: 'INTEGER NOT NULL',
-        start_time: 'REAL NOT NULL',
-        boot_id: 'TEXT NOT NULL',
-        owner_pid: 'INTEGER NOT NULL',
-        owner_start_time: 'REAL NOT NULL',
-      },
-    },
-  },
-};
 
 export interface CallRecord {
   profile: string;
@@ -71,7 +39,7 @@ const PRUNE_EVERY = 500;
 
 /** Errors: as openStore. */
 export function openMcpStore(path: string, log: Logger): McpStore {
-  const db = openStore(path, schema);
+  const db = openStore(path, mcpSchema);
   const insertCall = db.prepare('INSERT INTO calls (at, profile, server, tool, ms, outcome) VALUES (?, ?, ?, ?, ?, ?)');
   const prune = db.prepare('DELETE FROM calls WHERE id <= (SELECT max(id) FROM calls) - ?');
   const insertChild = db.prepare(`INSERT INTO children (mark, server, pid, start_time, boot_id, owner_pid, owner_start_time)

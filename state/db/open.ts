@@ -40,7 +40,7 @@ export interface Schema {
   sync?: 'commit' | 'explicit';
   /** Freed pages can be given back in steps (`PRAGMA incremental_vacuum`). Of new files only. */
   autoVacuum?: true;
-  /** The command that recovers a damaged file; without it the one of SQLite's own tool is named. */
+  /** The command that recovers a damaged file; none for one that is built from others. */
   recovery?: string;
 }
 
@@ -127,10 +127,17 @@ export function storeError(path: string, thrown: unknown, schema?: Pick<Schema, 
 }
 
 function corrupt(path: string, what: string, schema?: Pick<Schema, 'recovery'>): AgentError {
-  const command = schema?.recovery ?? `sqlite3 ${path} .recover | sqlite3 ${path}.new`;
-  return new AgentError('STORE_CORRUPT', `${path} is damaged: ${what}`, {
-    fix: `stop the service, keep a copy of the file, then recover it: ${command}`,
+  return new AgentError('STORE_CORRUPT', `the database ${path} is damaged: ${what}`, {
+    fix: schema?.recovery
+      ? `${schema.recovery}${profileFlag(path)} recovers every readable row and keeps the damaged file`
+      : 'delete the file: it is built again from other data',
   });
+}
+
+/** Stores of other profiles are below the folder of that profile. */
+function profileFlag(path: string): string {
+  const profile = /\/profiles\/([^/]+)\/(?:cron\/)?[^/]+$/.exec(path)?.[1];
+  return profile === undefined ? '' : ` --profile ${profile}`;
 }
 
 /** Makes what is missing of the tables, columns, indices and triggers. */

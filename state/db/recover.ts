@@ -268,7 +268,7 @@ function sync(path: string): void {
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** `state.db.corrupt-20261121-121202`; the name says when it was set aside. */
+/** `state.db.damaged-20261121-121202`; the name says when it was set aside. */
 export function asideName(path: string, word: string, at = new Date()): string {
   const day = `${at.getUTCFullYear()}${two(at.getUTCMonth() + 1)}${two(at.getUTCDate())}`;
   const base = `${path}.${word}-${day}-${two(at.getUTCHours())}${two(at.getUTCMinutes())}${two(at.getUTCSeconds())}`;
@@ -279,7 +279,7 @@ export function asideName(path: string, word: string, at = new Date()): string {
 }
 
 /** The store, with what SQLite keeps beside it, gets another name. Nobody may have it open. */
-export function setAside(path: string, word = 'corrupt'): string {
+export function setAside(path: string, word = 'damaged'): string {
   const aside = asideName(path, word);
   for (const suffix of ['-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
   if (existsSync(path)) renameSync(path, aside);
@@ -290,7 +290,7 @@ export function setAside(path: string, word = 'corrupt'): string {
  * The copy takes the place of the store in one step. A crash on the way leaves the old store under both names, or
  * the new one in place; the old log of writes never meets the new file.
  */
-export function putInPlace(copy: string, path: string, word = 'corrupt'): string {
+export function putInPlace(copy: string, path: string, word = 'damaged'): string {
   const aside = asideName(path, word);
   if (existsSync(path)) linkSync(path, aside);
   for (const suffix of ['-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
@@ -307,6 +307,3 @@ export function damagedSource(path: string): string {
   );
   return aside === undefined ? path : join(dir, aside);
 }
-
-/** Of state.db: numbers of events of the old file mean nothing any more, and counts are made anew. */
-export const finishState: readonly string[] = ["DELETE FROM state_meta WHERE key IN ('epoch', 'counts')"];

@@ -42,7 +42,7 @@ t.test('a header that was written over is recovered at start, with every message
   const { messages } = await client.link.call(sessionHistory, { session_id: home.session });
   t.equal(messages.length, 6);
   const { facts } = await client.link.call(report, {});
-  t.match(facts, { store: 'recovered', store_kept: /state\.db\.corrupt-\d{8}-\d{6}/, store_lost: null });
+  t.match(facts, { store: 'recovered', store_kept: /state\.db\.damaged-\d{8}-\d{6}/, store_lost: null });
   t.match((await client.turn(home.session, 'say: 1 word')).complete, { status: 'complete' });
   t.equal(storeFiles(home).length, 1);
 });
@@ -155,7 +155,7 @@ t.test(
     t.match(dry, { dry_run: true, complete: true, kept: null, tables: [] });
     t.same(storeFiles(home), []);
     const done = await cli(['sessions', 'recover'], { home });
-    t.match(done, { code: 0, stdout: /messages +6 +6[\s\S]*Every row was recovered/, stderr: /kept as .*state\.db\.corrupt-/ });
+    t.match(done, { code: 0, stdout: /messages +6 +6[\s\S]*Every row was recovered/, stderr: /kept as .*state\.db\.damaged-/ });
     t.equal(storeFiles(home).length, 1);
     t.match(await cli(['sessions', 'show', 'latest'], { home }), { code: 0, stdout: /lighthouse/, stderr: /read from the file/ });
     t.match(await cli(['sessions', 'recover', '--from', `${home.root}/nothing`], { home }), { code: 1, stderr: /there is no/ });

@@ -12,12 +12,14 @@ import {
   writeSync,
   closeSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { createLogger } from '../../base/log.ts';
 import { openState } from '../../services/agent/openState.ts';
 import { Store } from '../../services/agent/store.ts';
-import { asideName, copyReadable, damagedSource, finishState, putInPlace } from '../../state/db/recover.ts';
+import { asideName, copyReadable, damagedSource, putInPlace } from '../../state/db/recover.ts';
+import { stores } from '../../state/db/stores.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
 import { mounts, onTmpfs } from '../harness/smallDisk.ts';
 
@@ -72,7 +74,7 @@ t.test('what is left of a damaged store is copied, checked and counted', async (
     using home = testHome();
     const path = filled(home);
     damage(path);
-    const recovery = copyReadable({ from: path, to: `${path}.recovered`, finish: finishState });
+    const recovery = copyReadable({ from: path, to: `${path}.recovered`, schema: stores.state.schema, finish: stores.state.finish });
     t.equal(recovery.complete, complete, name);
     t.ok(rowsOf(recovery.tables, 'messages') >= least, `${name}: ${rowsOf(recovery.tables, 'messages')} messages`);
     const kept = putInPlace(recovery.path, path);
@@ -187,7 +189,7 @@ t.test('a swap that was cut short is found again with its log of writes', async 
   using home = testHome();
   const path = filled(home);
   t.equal(damagedSource(path), path);
-  const aside = asideName(path, 'corrupt');
+  const aside = asideName(path, 'damaged');
   writeFileSync(`${path}-wal`, 'a log');
   linkSync(path, aside);
   renameSync(`${path}-wal`, `${aside}-wal`);
@@ -205,7 +207,7 @@ t.test('a recovery that takes too long stops and leaves nothing behind', async (
 });
 
 const context = (stateDb: string) => ({
-  paths: { stateDb },
+  paths: { stateDb, dir: dirname(stateDb) },
   log: createLogger({ sink: { write() {}, close() {} }, component: 'agent' }),
   reportFacts() {},
 });

@@ -2,7 +2,7 @@
 import { closeSync, copyFileSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import { stateSchema } from '../../services/agent/schema.ts';
+import { stateSchema } from '../../state/db/schemas/state.ts';
 import { Store } from '../../services/agent/store.ts';
 import { openStore, type Schema } from '../../state/db/open.ts';
 import { copyReadable } from '../../state/db/recover.ts';

@@ -1,5 +1,5 @@
 /** Tables of state.db. The agent worker is its only writer; times are milliseconds since the epoch. */
-import type { Schema } from '../../state/db/open.ts';
+import type { Schema } from '../open.ts';
 
 /** Counts as a message of a list: said by somebody, in the transcript, not taken back. */
 const counted = (row: 'new' | 'old') => `(${row}.active = 1 AND ${row}.position IS NOT NULL AND ${row}.role IN ('user', 'assistant'))`;
@@ -11,7 +11,7 @@ export const stateSchema: Schema = {
   sync: 'explicit',
   /** 28 added sessions.tool_names (interface spec, Versioning). */
   version: 28,
-  recovery: 'agent sessions recover',
+  recovery: 'agent recover state',
   autoVacuum: true,
   tables: {
     state_meta: { columns: { key: 'TEXT PRIMARY KEY', value: 'TEXT NOT NULL' } },
