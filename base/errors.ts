@@ -88,6 +88,12 @@ export const errorTable = {
     accepted: 'waits',
     means: 'A database failed its integrity check; the message names the recovery command.',
   },
+  STORE_REPLACED: {
+    rpc: 4218,
+    retry: true,
+    accepted: 'waits',
+    means: 'A database was deleted or replaced while its worker had it open; it was written back.',
+  },
   STORE_BUSY: { rpc: 4208, retry: true, accepted: 'waits', means: 'The database stayed locked past its limit.' },
   PORT_IN_USE: {
     rpc: 4209,

@@ -249,6 +249,11 @@ export const limits = {
     storeRetryMs: 2_000,
     /** A store up to this size is checked page by page when it is opened (35 ms; measured 4.4 ms per MiB, which 1 GiB must not cost at every start). */
     integrityCheckMaxBytes: 8 * MiB,
+    /** Daily copies of a store: kept, first made so long after a start (a start is busy enough), tried again after a failure, free space left over. */
+    copiesKept: 3,
+    copyDelayMs: 20_000,
+    copyRetryMs: 3_600_000,
+    copyReserveBytes: 64 * MiB,
     /** A lock on a file that is read, changed and written back. */
     fileLockMs: 5_000,
     /** Heartbeat of the owner of a home, for containers that share one; after so many missed ones the owner is gone. */

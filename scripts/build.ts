@@ -135,6 +135,7 @@ function entries(): Record<string, string> {
       'bin/main',
       'bin/agentd',
       'bin/sweep',
+      'services/storeCopyThread',
       'services/agent/searchThread',
       'services/agent/thread',
       'services/agent/analyticsThread',

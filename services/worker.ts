@@ -3,7 +3,7 @@
  * socket, tell the supervisor, live, drain, leave with the right code. Services fill in `start`.
  * Runs the same without a supervisor (`--external-supervisor`): same exit codes, same drain.
  */
-import { statSync, watch } from 'node:fs';
+import { watch } from 'node:fs';
 import { AgentError, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { hexId } from '../base/ids.ts';
@@ -18,11 +18,12 @@ import { attach, ensureSlot, facts as factsNotice, heartbeat, offerRehearsal } f
 import { dial } from '../ipc/dial.ts';
 import { handle, onNotice, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
-import { loadConfig, type LoadedConfig } from '../state/config/load.ts';
-import { readSecrets, type Secrets } from '../state/env.ts';
+import type { LoadedConfig } from '../state/config/load.ts';
+import type { Secrets } from '../state/env.ts';
 import { ensureToken, openHome, prepareHome, requireProfile, type Home, type ProfilePaths } from '../state/home.ts';
 import { logNameOf, openLogSink } from '../state/logs.ts';
 import { release, type Release } from '../state/release.ts';
+import { createConfig, createSecrets } from './liveFiles.ts';
 import { standBy, takeSuccession, type Succession } from './successor.ts';
 
 export interface WorkerContext {
@@ -50,12 +51,23 @@ export interface WorkerContext {
   peer(slot: string): Client;
   /** Tells the supervisor something for `status`; merged over earlier facts. */
   reportFacts(facts: Record<string, unknown>): void;
+  /** A problem for `status` and the log until null takes it back. */
+  reportProblem(key: string, problem: Problem | null): void;
+  /** Runs at each heartbeat, with a supervisor or without. */
+  onBeat(work: () => void): Disposable;
+  /** Ends this process at once; the supervisor starts it again. What is not stored is lost. */
+  fail(error: AgentError): never;
   /** Accepted work has moved a step: a worker that is busy without a step for long counts as livelocked. Costs nothing. */
   progress(): void;
   /** Asks for the same end as `worker.stop`: drain, then exit 0. For on-demand workers that have run out of work; nothing happens while its slot is wanted up. */
   leave(reason: string): void;
   /** Aborts when the worker is leaving, after the drain. */
   signal: AbortSignal;
+}
+
+export interface Problem {
+  what: string;
+  fix: string;
 }
 
 export interface WorkerService extends AsyncDisposable {
@@ -105,10 +117,12 @@ export async function runWorker(kind: string, start: (context: WorkerContext) =>
   } catch (thrown) {
     const error = isAgentError(thrown) ? thrown : undefined;
     context.log.fatal(`cannot go on: ${messageOf(thrown)}`, errorFields(thrown));
-    process.stderr.write(`${error ? `${error.code}: ${error.message}${error.fix ? ` — ${error.fix}` : ''}` : (thrown as Error).stack}\n`);
+    process.stderr.write(`${error ? lastWords(error) : (thrown as Error).stack}\n`);
     leave(error && permanent.has(error.code) ? exitCodes.config : exitCodes.failed);
   }
 }
+
+const lastWords = ({ code, message, fix }: AgentError): string => `${code}: ${message}${fix ? ` — ${fix}` : ''}`;
 
 interface Life {
   context: WorkerContext;
@@ -125,6 +139,8 @@ interface Life {
   lagMs: number;
   /** The worker's own way to `worker.stop`; set once the service is built. */
   stop: ((deadlineMs: number) => Promise<void>) | undefined;
+  problems: Map<string, Problem>;
+  beats: Set<() => void>;
   /** Puts the socket file back when it is gone; set once it serves. */
   mendSocket?: () => Promise<void>;
 }
@@ -154,6 +170,8 @@ async function openLife(kind: string, succession: Succession): Promise<Life> {
     steps: 0,
     lagMs: 0,
     stop: undefined,
+    problems: new Map(),
+    beats: new Set(),
   } as unknown as Life;
   const peers = new Map<string, Client>();
   life.context = {
@@ -175,6 +193,24 @@ async function openLife(kind: string, succession: Succession): Promise<Life> {
     reportFacts(more) {
       Object.assign(life.facts, more);
       life.supervisor?.notify(factsNotice, { facts: more });
+    },
+    reportProblem(key, problem) {
+      const known = life.problems.get(key);
+      if (problem === null ? known === undefined : known?.what === problem.what) return;
+      if (problem === null) life.problems.delete(key);
+      else life.problems.set(key, problem);
+      if (problem) log.error(problem.what, { fix: problem.fix });
+      life.context.reportFacts({ problems: [...life.problems.values()] });
+    },
+    onBeat(work) {
+      life.beats.add(work);
+      return { [Symbol.dispose]: () => void life.beats.delete(work) };
+    },
+    fail(error) {
+      log.fatal(error.message, errorFields(error));
+      process.stderr.write(`${lastWords(error)}\n`);
+      sink.close();
+      process.exit(exitCodes.failed);
     },
     progress() {
       life.steps++;
@@ -228,7 +264,8 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
       void stopNow(limits.worker.termMs - 500);
     });
   }
-  if (!context.external) void keepSupervised(life, nonce, own, service, stopNow);
+  if (context.external) setInterval(() => life.beats.forEach((work) => work()), limits.worker.heartbeatMs).unref();
+  else void keepSupervised(life, nonce, own, service, stopNow);
   context.log.info('ready', { ready_ms: Math.round(performance.now() - startedAt) });
   service.started?.();
   settleAfterStart();
@@ -392,12 +429,17 @@ function startHeartbeat(life: Life, link: Link, service: WorkerService, everyMs:
         progress: life.steps + (service.steps?.() ?? 0),
         utilization: Math.round(utilization * 1_000) / 1_000,
       });
-      void life.mendSocket?.();
+      beat(life);
       arm();
     }, waitMs).unref();
   };
   arm();
   return () => clearTimeout(timer);
+}
+
+function beat(life: Life): void {
+  void life.mendSocket?.();
+  for (const work of life.beats) work();
 }
 
 /** Somebody may have cleaned up `run/`: the socket comes back at the next beat. */
@@ -444,39 +486,6 @@ function peerClient(life: Life, other: string): Client {
       return dial(path, { ...options, signal: both, startingMs: 1_000 });
     }
   });
-}
-
-function createSecrets(paths: ProfilePaths, redact: Redactor): () => Secrets {
-  return byFile(paths.env, () => {
-    const secrets = readSecrets(paths.env);
-    redact.learn(secrets.values());
-    return secrets;
-  });
-}
-
-/** A file that becomes unusable while the worker runs leaves what this worker read last in force. */
-function createConfig(home: Home, paths: ProfilePaths): () => LoadedConfig {
-  let good: LoadedConfig | undefined;
-  return byFile(paths.config, () => {
-    const loaded = loadConfig(home, paths);
-    if (!loaded.problem) good = loaded;
-    return loaded.problem && good ? { ...good, problem: loaded.problem } : loaded;
-  });
-}
-
-/** Caches what was made from a file until the file changes. */
-function byFile<T>(path: string, read: () => T): () => T {
-  let stamp: string | undefined;
-  let value: T;
-  return () => {
-    const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
-    const now = stat ? `${stat.ino}.${stat.size}.${stat.mtimeNs}` : 'absent';
-    if (now !== stamp) {
-      value = read();
-      stamp = now;
-    }
-    return value;
-  };
 }
 
 function cached<K, V>(map: Map<K, V>, key: K, make: () => V): V {

@@ -73,6 +73,16 @@ export function readJson(path: string): unknown {
   return JSON.parse(text);
 }
 
+/** The content of a file that another program wrote is on disk. */
+export function syncFile(path: string): void {
+  const fd = openSync(path, 'r+');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** Makes a rename durable; file systems that cannot sync a directory order renames themselves. */
 function syncDirectory(dir: string): void {
   try {

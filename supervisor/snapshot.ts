@@ -66,10 +66,19 @@ export function composeStatus({ home, release, identity, slots, ...parts }: Stat
           held: heldBy(runners),
         }
       : null,
-    problems: [...parts.problems, ...outdated(runners, release.code)],
+    problems: [...parts.problems, ...runners.flatMap(reportedBy), ...outdated(runners, release.code)],
     workers: runners.map((runner) => workerStatus(runner, parts.sample(runner.spec.slot))),
     at: new Date().toISOString(),
   };
+}
+
+/** What a worker that runs reports of its own stores and files. */
+function reportedBy({ facts }: SlotRunner): Status['problems'] {
+  const problems = Array.isArray(facts.problems) ? (facts.problems as unknown[]) : [];
+  return problems.flatMap((problem) => {
+    const { what, fix } = (problem ?? {}) as Record<string, unknown>;
+    return typeof what === 'string' && typeof fix === 'string' ? [{ what, fix }] : [];
+  });
 }
 
 /** Contract §6: what was held is counted; those that hold it say how much. */

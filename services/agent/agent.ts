@@ -9,6 +9,7 @@ import { errorFields } from '../../base/log.ts';
 import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
 import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
+import { guardStore } from '../storeGuard.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { forgetAttachments } from './attachments.ts';
 import { createContextDesk, createDirectoryHints } from './context.ts';
@@ -97,6 +98,7 @@ export function buildAgent(context: WorkerContext): HostParts {
 export async function startAgent(context: WorkerContext): Promise<WorkerService> {
   const lock = await acquireLock(join(context.paths.dir, 'agent.lock'), context.slot);
   const { parts, cut } = inOrder(context);
+  const guard = guardStore(context, 'state', parts.store.db);
   const { store, events, turns, desk, search, toolbox, skills, requests, side, background, notes } = parts;
   toolbox.abandonChildren();
   side.settleCut();
@@ -147,6 +149,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
       company[Symbol.dispose]();
       await toolbox[Symbol.asyncDispose]();
       await search.close();
+      guard[Symbol.dispose]();
       store.close();
       lock[Symbol.dispose]();
     },

@@ -11,7 +11,7 @@ import { writeFileAtomic } from '../../state/atomicFile.ts';
 import { copiesOf } from '../../state/db/copies.ts';
 import { copyReadable, damagedSource, putInPlace, setAside, type Recovery } from '../../state/db/recover.ts';
 import { stores } from '../../state/db/stores.ts';
-import type { WorkerContext } from '../worker.ts';
+import type { Problem, WorkerContext } from '../worker.ts';
 import { Store } from './store.ts';
 
 /** For `agent status` and `agent doctor`; null = nothing was wrong. */
@@ -30,15 +30,17 @@ export interface OpenedState {
 const markOf = (path: string): string => `${path}.damaged`;
 
 /** Errors: STORE_BUSY, DISK_FULL, HOME_UNUSABLE; damage is none. */
-export function openState(context: Pick<WorkerContext, 'paths' | 'log' | 'reportFacts'>): OpenedState {
+export function openState(context: Pick<WorkerContext, 'paths' | 'log' | 'reportFacts' | 'reportProblem'>): OpenedState {
   const path = context.paths.stateDb;
   let facts: StoreFacts | null = null;
   const store = opened(path) ?? afterDamage();
+  context.reportProblem('store', facts && problemOf(path, facts));
   store.onDamage = (error) => {
     if (facts?.store === 'damaged') return;
     facts = { store: 'damaged', store_kept: null, store_lost: error.message };
     noteDamage(context, path, error);
     context.reportFacts?.({ ...facts });
+    context.reportProblem('store', problemOf(path, facts));
   };
   return { store, facts: () => facts };
 
@@ -54,6 +56,20 @@ export function openState(context: Pick<WorkerContext, 'paths' | 'log' | 'report
       throw thrown;
     }
   }
+}
+
+function problemOf(path: string, { store, store_kept: kept, store_lost: lost }: StoreFacts): Problem {
+  if (store === 'damaged') return { what: `${path} is damaged: ${lost}`, fix: 'agent recover state' };
+  if (store === 'begun anew')
+    return {
+      what: `${path} was damaged and is empty now; the damaged file is ${kept}: ${lost}`,
+      fix: `agent recover state --from ${kept}`,
+    };
+  const loss = lost === null ? 'every row was recovered' : `lost: ${lost}`;
+  return {
+    what: `${path} was damaged and has been recovered; ${loss}`,
+    fix: `nothing is left to do; delete ${kept} when you no longer need it`,
+  };
 }
 
 /** Undefined = it is damaged, or was found damaged by the last worker. */

@@ -66,25 +66,25 @@ export interface DeliveryRow {
 export const openCronStore = (path: string): CronStore => new CronStore(openStore(path, cronSchema));
 
 export class CronStore implements Disposable {
-  readonly #db: Db;
+  readonly db: Db;
 
   constructor(db: Db) {
-    this.#db = db;
+    this.db = db;
   }
 
   /** Runs `work` as one immediate transaction. */
   transact<T>(work: () => T): T {
-    return this.#db.transaction(work).immediate();
+    return this.db.transaction(work).immediate();
   }
 
   [Symbol.dispose](): void {
-    this.#db.close();
+    this.db.close();
   }
 
   // --- jobs ---
 
   insertJob(job: JobRow): void {
-    this.#db
+    this.db
       .prepare(
         `INSERT INTO jobs (id, name, prompt, script, schedule, deliver, enabled, repeat_times, next_run_at, created_at)
          VALUES (@id, @name, @prompt, @script, @schedule, @deliver, 1, @repeatTimes, @nextRunMs, @createdMs)`,
@@ -94,7 +94,7 @@ export class CronStore implements Disposable {
 
   /** Everything but its history; also its next run. */
   updateJob(job: JobRow): void {
-    this.#db
+    this.db
       .prepare(
         `UPDATE jobs SET name = @name, prompt = @prompt, script = @script, schedule = @schedule, deliver = @deliver, enabled = @enabled,
                 repeat_times = @repeatTimes, repeat_completed = @repeatCompleted, next_run_at = @nextRunMs WHERE id = @id`,
@@ -103,17 +103,17 @@ export class CronStore implements Disposable {
   }
 
   countJobs(): number {
-    return (this.#db.prepare('SELECT COUNT(*) AS n FROM jobs').get() as { n: number }).n;
+    return (this.db.prepare('SELECT COUNT(*) AS n FROM jobs').get() as { n: number }).n;
   }
 
   job(id: string): JobRow | undefined {
-    const row = this.#db.prepare('SELECT * FROM jobs WHERE id = ?').get(id) as RawJob | undefined;
+    const row = this.db.prepare('SELECT * FROM jobs WHERE id = ?').get(id) as RawJob | undefined;
     return row && jobOf(row);
   }
 
   /** Jobs whose id begins with, or whose name is, `text`. At most three: one is the answer, more is ambiguous. */
   findJobs(text: string): JobRow[] {
-    const rows = this.#db
+    const rows = this.db
       .prepare(
         "SELECT * FROM jobs WHERE name = @text OR id = @text OR id LIKE @beginning ESCAPE '\\' ORDER BY id = @text DESC, created_at LIMIT 3",
       )
@@ -123,12 +123,12 @@ export class CronStore implements Disposable {
 
   jobs(all: boolean): JobRow[] {
     const where = all ? '' : 'WHERE enabled = 1';
-    return (this.#db.prepare(`SELECT * FROM jobs ${where} ORDER BY created_at, rowid`).all() as RawJob[]).map(jobOf);
+    return (this.db.prepare(`SELECT * FROM jobs ${where} ORDER BY created_at, rowid`).all() as RawJob[]).map(jobOf);
   }
 
   dueJobs(nowMs: number): JobRow[] {
     return (
-      this.#db
+      this.db
         .prepare('SELECT * FROM jobs WHERE enabled = 1 AND next_run_at IS NOT NULL AND next_run_at <= ? ORDER BY next_run_at LIMIT ?')
         .all(nowMs, limits.cron.claimBatchMax) as RawJob[]
     ).map(jobOf);
@@ -136,40 +136,40 @@ export class CronStore implements Disposable {
 
   countDue(nowMs: number): number {
     const sql = 'SELECT COUNT(*) AS n FROM jobs WHERE enabled = 1 AND next_run_at IS NOT NULL AND next_run_at <= ?';
-    return (this.#db.prepare(sql).get(nowMs) as { n: number }).n;
+    return (this.db.prepare(sql).get(nowMs) as { n: number }).n;
   }
 
   earliestDueMs(): number | undefined {
     const sql = 'SELECT MIN(next_run_at) AS at FROM jobs WHERE enabled = 1 AND next_run_at IS NOT NULL';
-    return (this.#db.prepare(sql).get() as { at: number | null }).at ?? undefined;
+    return (this.db.prepare(sql).get() as { at: number | null }).at ?? undefined;
   }
 
   setNextRun(id: string, nextRunMs: number | null): void {
-    this.#db.prepare('UPDATE jobs SET next_run_at = ? WHERE id = ?').run(nextRunMs, id);
+    this.db.prepare('UPDATE jobs SET next_run_at = ? WHERE id = ?').run(nextRunMs, id);
   }
 
   setEnabled(id: string, enabled: boolean, nextRunMs: number | null): void {
-    this.#db.prepare('UPDATE jobs SET enabled = ?, next_run_at = ? WHERE id = ?').run(enabled ? 1 : 0, nextRunMs, id);
+    this.db.prepare('UPDATE jobs SET enabled = ?, next_run_at = ? WHERE id = ?').run(enabled ? 1 : 0, nextRunMs, id);
   }
 
   countRepeat(id: string): void {
-    this.#db.prepare('UPDATE jobs SET repeat_completed = repeat_completed + 1 WHERE id = ?').run(id);
+    this.db.prepare('UPDATE jobs SET repeat_completed = repeat_completed + 1 WHERE id = ?').run(id);
   }
 
   setResult(id: string, result: { atMs: number; status: LastStatus; error: string | null }): void {
-    this.#db
+    this.db
       .prepare('UPDATE jobs SET last_run_at = @atMs, last_status = @status, last_error = @error WHERE id = @id')
       .run({ id, ...result });
   }
 
   setLastStatus(id: string, status: LastStatus, error: string): void {
-    this.#db.prepare('UPDATE jobs SET last_status = ?, last_error = ? WHERE id = ?').run(status, error, id);
+    this.db.prepare('UPDATE jobs SET last_status = ?, last_error = ? WHERE id = ?').run(status, error, id);
   }
 
   /** Removes the job and its closed runs; a run that is under way stays until it has ended. */
   removeJob(id: string): void {
-    this.#db.prepare('DELETE FROM jobs WHERE id = ?').run(id);
-    this.#db.prepare("DELETE FROM executions WHERE job_id = ? AND status NOT IN ('claimed', 'running')").run(id);
+    this.db.prepare('DELETE FROM jobs WHERE id = ?').run(id);
+    this.db.prepare("DELETE FROM executions WHERE job_id = ? AND status NOT IN ('claimed', 'running')").run(id);
   }
 
   // --- executions ---
@@ -178,7 +178,7 @@ export class CronStore implements Disposable {
   insertRun(
     run: Pick<RunRow, 'execution_id' | 'job_id' | 'scheduled_instant' | 'claim_key' | 'trigger' | 'status' | 'claimed_at' | 'error'>,
   ): boolean {
-    const { changes } = this.#db
+    const { changes } = this.db
       .prepare(
         `INSERT INTO executions (execution_id, job_id, scheduled_instant, claim_key, trigger, status, claimed_at, ended_at, error)
          VALUES (@execution_id, @job_id, @scheduled_instant, @claim_key, @trigger, @status, @claimed_at,
@@ -189,32 +189,32 @@ export class CronStore implements Disposable {
   }
 
   run(executionId: string): RunRow | undefined {
-    return this.#db.prepare('SELECT * FROM executions WHERE execution_id = ?').get(executionId) as RunRow | undefined;
+    return this.db.prepare('SELECT * FROM executions WHERE execution_id = ?').get(executionId) as RunRow | undefined;
   }
 
   runAt(jobId: string, instantMs: number): RunRow | undefined {
-    return this.#db.prepare('SELECT * FROM executions WHERE job_id = ? AND scheduled_instant = ?').get(jobId, instantMs) as
+    return this.db.prepare('SELECT * FROM executions WHERE job_id = ? AND scheduled_instant = ?').get(jobId, instantMs) as
       | RunRow
       | undefined;
   }
 
   runByKey(jobId: string, key: string): RunRow | undefined {
-    return this.#db.prepare('SELECT * FROM executions WHERE job_id = ? AND claim_key = ?').get(jobId, key) as RunRow | undefined;
+    return this.db.prepare('SELECT * FROM executions WHERE job_id = ? AND claim_key = ?').get(jobId, key) as RunRow | undefined;
   }
 
   runs({ jobId, limit }: { jobId?: string | undefined; limit: number }): RunRow[] {
     const where = jobId === undefined ? '' : 'WHERE job_id = @jobId';
-    return this.#db
+    return this.db
       .prepare(`SELECT * FROM executions ${where} ORDER BY claimed_at DESC, rowid DESC LIMIT @limit`)
       .all({ jobId: jobId ?? null, limit }) as RunRow[];
   }
 
   openRuns(): RunRow[] {
-    return this.#db.prepare("SELECT * FROM executions WHERE status IN ('claimed', 'running') ORDER BY claimed_at, rowid").all() as RunRow[];
+    return this.db.prepare("SELECT * FROM executions WHERE status IN ('claimed', 'running') ORDER BY claimed_at, rowid").all() as RunRow[];
   }
 
   markRunning(executionId: string, atMs: number): void {
-    this.#db
+    this.db
       .prepare("UPDATE executions SET status = 'running', started_at = COALESCE(started_at, ?) WHERE execution_id = ?")
       .run(atMs, executionId);
   }
@@ -227,7 +227,7 @@ export class CronStore implements Disposable {
   }
 
   setScriptProcess(executionId: string, process: { pid: number; start_time: number; boot_id: string }): void {
-    this.#db
+    this.db
       .prepare(
         'UPDATE executions SET script_pid = @pid, script_start_time = @start_time, script_boot_id = @boot_id WHERE execution_id = @executionId',
       )
@@ -236,14 +236,14 @@ export class CronStore implements Disposable {
 
   /** The script is done; from here on the run is a turn that can be joined again. */
   setPrompt(executionId: string, text: string): void {
-    this.#db.prepare('UPDATE executions SET prompt_text = ?, script_pid = NULL WHERE execution_id = ?').run(text, executionId);
+    this.db.prepare('UPDATE executions SET prompt_text = ?, script_pid = NULL WHERE execution_id = ?').run(text, executionId);
   }
 
   endRun(
     executionId: string,
     end: { status: RunStatus; atMs: number; error: string | null; outputPath: string | null; delivery: RunRow['delivery'] },
   ): void {
-    this.#db
+    this.db
       .prepare(
         `UPDATE executions SET status = @status, ended_at = @atMs, error = @error, output_path = @outputPath, delivery = @delivery,
                 prompt_text = NULL, script_pid = NULL WHERE execution_id = @executionId`,
@@ -252,13 +252,13 @@ export class CronStore implements Disposable {
   }
 
   setRunDelivery(executionId: string, delivery: RunRow['delivery']): void {
-    this.#db.prepare('UPDATE executions SET delivery = ? WHERE execution_id = ?').run(delivery, executionId);
+    this.db.prepare('UPDATE executions SET delivery = ? WHERE execution_id = ?').run(delivery, executionId);
   }
 
   // --- deliveries ---
 
   insertDelivery(row: DeliveryRow): void {
-    this.#db
+    this.db
       .prepare(
         `INSERT INTO deliveries (execution_id, n, job_id, target, text, tries, next_try_at, expires_at)
          VALUES (@execution_id, @n, @job_id, @target, @text, @tries, @next_try_at, @expires_at) ON CONFLICT DO NOTHING`,
@@ -267,43 +267,43 @@ export class CronStore implements Disposable {
   }
 
   nextDelivery(): DeliveryRow | undefined {
-    return this.#db.prepare('SELECT * FROM deliveries ORDER BY next_try_at, rowid LIMIT 1').get() as DeliveryRow | undefined;
+    return this.db.prepare('SELECT * FROM deliveries ORDER BY next_try_at, rowid LIMIT 1').get() as DeliveryRow | undefined;
   }
 
   countDeliveries(): number {
-    return (this.#db.prepare('SELECT COUNT(*) AS n FROM deliveries').get() as { n: number }).n;
+    return (this.db.prepare('SELECT COUNT(*) AS n FROM deliveries').get() as { n: number }).n;
   }
 
   postponeDelivery({ execution_id, n }: DeliveryRow, nextTryMs: number): void {
-    this.#db
+    this.db
       .prepare('UPDATE deliveries SET tries = tries + 1, next_try_at = ? WHERE execution_id = ? AND n = ?')
       .run(nextTryMs, execution_id, n);
   }
 
   /** The gateway is back: everything that waits for it is due. */
   dueNow(nowMs: number): void {
-    this.#db.prepare('UPDATE deliveries SET next_try_at = ? WHERE next_try_at > ?').run(nowMs, nowMs);
+    this.db.prepare('UPDATE deliveries SET next_try_at = ? WHERE next_try_at > ?').run(nowMs, nowMs);
   }
 
   removeDelivery({ execution_id, n }: DeliveryRow): void {
-    this.#db.prepare('DELETE FROM deliveries WHERE execution_id = ? AND n = ?').run(execution_id, n);
+    this.db.prepare('DELETE FROM deliveries WHERE execution_id = ? AND n = ?').run(execution_id, n);
   }
 
   deliveriesOf(executionId: string): number {
-    return (this.#db.prepare('SELECT COUNT(*) AS n FROM deliveries WHERE execution_id = ?').get(executionId) as { n: number }).n;
+    return (this.db.prepare('SELECT COUNT(*) AS n FROM deliveries WHERE execution_id = ?').get(executionId) as { n: number }).n;
   }
 
   /** Keeps the newest rows per job and none of removed jobs. */
   prune(): void {
     this.transact(() => {
-      this.#db
+      this.db
         .prepare(
           `DELETE FROM executions WHERE status NOT IN ('claimed', 'running') AND delivery <> 'queued' AND rowid IN (
              SELECT rowid FROM (SELECT rowid, ROW_NUMBER() OVER (PARTITION BY job_id ORDER BY claimed_at DESC, rowid DESC) AS n FROM executions)
              WHERE n > ?)`,
         )
         .run(limits.cron.runsPerJobMax);
-      this.#db
+      this.db
         .prepare(
           "DELETE FROM executions WHERE status NOT IN ('claimed', 'running') AND delivery <> 'queued' AND job_id NOT IN (SELECT id FROM jobs)",
         )

@@ -14,6 +14,7 @@ import { handle, type Handler } from '../../ipc/link.ts';
 import type { ResultOf } from '../../ipc/method.ts';
 import { listProfiles, profileSlot } from '../../state/home.ts';
 import { acquireLock } from '../../state/lock.ts';
+import { guardStore } from '../storeGuard.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import type { AdapterHost } from './adapter.ts';
 import { catalog } from './catalog.ts';
@@ -35,6 +36,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   // One gateway per profile, supervised or not: two would both answer.
   const lock = await acquireLock(join(context.paths.dir, 'gateway.lock'), context.slot);
   const store = new GatewayStore(context.paths.gatewayDb);
+  const guard = guardStore(context, 'gateway', store.db);
   const uncertain = store.outbox.recover();
   if (uncertain > 0)
     context.log.warn(`${uncertain} message(s) were being sent when the last gateway ended: they are sent once more, with a mark`);
@@ -154,6 +156,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
       await platforms.close();
       tell.cancel();
       stateFile.phase('stopped', 'stopped as asked');
+      guard[Symbol.dispose]();
       store[Symbol.dispose]();
       lock[Symbol.dispose]();
     },

@@ -21,19 +21,19 @@ export class GatewayStore implements Disposable {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly questions: QuestionStore;
-  readonly #db: Db;
+  readonly db: Db;
   #failure: { error: string; at: string; changes: number } | undefined;
 
   constructor(path: string) {
-    this.#db = openStore(path, gatewaySchema);
-    this.inbox = new Inbox(this.#db);
-    this.outbox = new Outbox(this.#db);
-    this.questions = new QuestionStore(this.#db);
+    this.db = openStore(path, gatewaySchema);
+    this.inbox = new Inbox(this.db);
+    this.outbox = new Outbox(this.db);
+    this.questions = new QuestionStore(this.db);
   }
 
   /** Rows changed so far: every step of a message is one. */
   get changes(): number {
-    return this.#db.prepare('SELECT total_changes()').pluck().get() as number;
+    return this.db.prepare('SELECT total_changes()').pluck().get() as number;
   }
 
   get health(): StoreHealth {
@@ -51,10 +51,10 @@ export class GatewayStore implements Disposable {
 
   /** Runs `work` as one immediate transaction. */
   transact<T>(work: () => T): T {
-    return this.#db.transaction(work).immediate();
+    return this.db.transaction(work).immediate();
   }
 
   [Symbol.dispose](): void {
-    this.#db.close();
+    this.db.close();
   }
 }

@@ -12,6 +12,7 @@ import { handle, type Handler } from '../../ipc/link.ts';
 import type { InputOf, ParamsOf, ResultOf } from '../../ipc/method.ts';
 import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { isSameProcess } from '../../state/processIdentity.ts';
+import { guardStore } from '../storeGuard.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import type { Connection } from './connection.ts';
 import { openServer } from './connector.ts';
@@ -26,6 +27,8 @@ export async function startBroker(context: WorkerContext): Promise<WorkerService
   await using building = new AsyncDisposableStack();
   const store = building.use(openMcpStore(context.home.mcpDb, context.log));
   await clearOrphans(store, context);
+  context.reportProblem('store', store.problem);
+  if (!store.problem) building.use(guardStore(context, 'mcp', store.db));
   const broker = new Broker(context, store);
   building.use(broker.fleet);
   const resources = building.move();

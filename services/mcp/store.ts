@@ -3,10 +3,11 @@
  * and the server processes that are alive, so that a broker that dies leaves a list to clean up by.
  */
 import type { Logger } from '../../base/log.ts';
-import { messageOf } from '../../base/errors.ts';
+import { isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { openStore } from '../../state/db/open.ts';
+import { openStore, type Db } from '../../state/db/open.ts';
 import { mcpSchema } from '../../state/db/schemas/mcp.ts';
+import type { Problem } from '../worker.ts';
 import { identityOf, type ProcessIdentity } from '../../state/processIdentity.ts';
 
 export interface CallRecord {
@@ -27,6 +28,9 @@ export interface ChildRecord {
 }
 
 export interface McpStore extends Disposable {
+  db: Db;
+  /** Null = calls are recorded in the file. */
+  problem: Problem | null;
   /** Never throws: an audit that cannot be written must not fail the call. */
   recordCall(record: CallRecord): void;
   addChild(mark: string, server: string, pid: number): void;
@@ -34,12 +38,25 @@ export interface McpStore extends Disposable {
   children(): ChildRecord[];
 }
 
+function openOrMemory(path: string): { db: Db; problem: Problem | null } {
+  try {
+    return { db: openStore(path, mcpSchema), problem: null };
+  } catch (thrown) {
+    const fix = isAgentError(thrown) ? thrown.fix : undefined;
+    const problem = {
+      what: `MCP tool calls are not recorded: ${messageOf(thrown)}`,
+      fix: fix ?? 'agent restart mcp, once the cause is gone',
+    };
+    return { db: openStore(':memory:', mcpSchema), problem };
+  }
+}
+
 /** Rows are pruned this often, not at every insert. */
 const PRUNE_EVERY = 500;
 
-/** Errors: as openStore. */
+/** A store that cannot be opened costs the audit, never the tools: records are kept in memory then, and `problem` says so. */
 export function openMcpStore(path: string, log: Logger): McpStore {
-  const db = openStore(path, mcpSchema);
+  const { db, problem } = openOrMemory(path);
   const insertCall = db.prepare('INSERT INTO calls (at, profile, server, tool, ms, outcome) VALUES (?, ?, ?, ?, ?, ?)');
   const prune = db.prepare('DELETE FROM calls WHERE id <= (SELECT max(id) FROM calls) - ?');
   const insertChild = db.prepare(`INSERT INTO children (mark, server, pid, start_time, boot_id, owner_pid, owner_start_time)
@@ -49,6 +66,8 @@ export function openMcpStore(path: string, log: Logger): McpStore {
   let inserted = 0;
   prune.run(limits.mcp.auditRowsMax);
   return {
+    db,
+    problem,
     recordCall({ profile, server, tool, ms, outcome }) {
       try {
         insertCall.run(Date.now(), profile, server, tool, Math.round(ms), outcome);

@@ -1,12 +1,26 @@
-/** Daily copies of the stores: `backups/stores/<store>-<UTC date>.db` below the folder of the profile. */
-import { readdirSync } from 'node:fs';
+/**
+ * Copies of a store by the backup API: `backups/stores/<store>-<UTC date>.db` below the folder of the profile. A copy
+ * gets its name only after it was synced and checked.
+ */
+import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { errnoOf } from '../../base/errors.ts';
+import Database from 'better-sqlite3';
+import { AgentError, errnoOf } from '../../base/errors.ts';
+import { hexId } from '../../base/ids.ts';
+import { limits } from '../../base/limits.ts';
+import { syncFile } from '../atomicFile.ts';
+import { openReadOnly, storeError } from './open.ts';
 import type { StoreName } from './stores.ts';
 
-export const copiesDir = (dir: string): string => join(dir, 'backups', 'stores');
+/** Larger than any store: the copy is of one instant, and no writer makes it begin again. */
+const ALL_PAGES = 2 ** 31 - 1;
 
-/** Newest first. */
+const copiesDir = (dir: string): string => join(dir, 'backups', 'stores');
+
+export const copyPath = (dir: string, name: StoreName, at: Date): string =>
+  join(copiesDir(dir), `${name}-${at.toISOString().slice(0, 10)}.db`);
+
+/** Of the profile with this folder, newest first. */
 export function copiesOf(dir: string, name: StoreName): string[] {
   const folder = copiesDir(dir);
   try {
@@ -19,4 +33,61 @@ export function copiesOf(dir: string, name: StoreName): string[] {
     if (errnoOf(thrown) === 'ENOENT') return [];
     throw thrown;
   }
+}
+
+export interface CopyOrder {
+  /** Folder of the profile. */
+  dir: string;
+  name: StoreName;
+  /** The store itself. */
+  path: string;
+}
+
+/** Makes the copy of today, replacing an earlier one, and removes the oldest. Errors: STORE_CORRUPT, DISK_FULL, STORE_BUSY, HOME_UNUSABLE, NOT_FOUND. */
+export async function copyStore({ dir, name, path }: CopyOrder): Promise<string> {
+  const final = copyPath(dir, name, new Date());
+  const work = `${final}.${hexId(8)}.tmp`;
+  mkdirSync(copiesDir(dir), { recursive: true, mode: 0o700 });
+  refuseWithoutRoom(dir, path);
+  const db = openReadOnly(path);
+  try {
+    closeSync(openSync(work, 'wx', 0o600));
+    await db.backup(work, { progress: () => ALL_PAGES });
+    finishCopy(work);
+    renameSync(work, final);
+    for (const old of copiesOf(dir, name)
+      .filter((copy) => copy !== final)
+      .slice(limits.state.copiesKept - 1))
+      rmSync(old);
+    return final;
+  } catch (thrown) {
+    throw storeError(path, thrown);
+  } finally {
+    db.close();
+    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(work + suffix, { force: true });
+  }
+}
+
+/** Checked page by page, private and on disk. */
+function finishCopy(work: string): void {
+  const copy = new Database(work);
+  try {
+    // Otherwise a reader of the copy would need to write beside it.
+    copy.pragma('journal_mode = DELETE');
+    const verdict = copy.pragma('quick_check(1)', { simple: true });
+    if (verdict !== 'ok') throw new AgentError('STORE_CORRUPT', `the store is damaged, so no copy was made: ${String(verdict)}`);
+  } finally {
+    copy.close();
+  }
+  chmodSync(work, 0o600);
+  syncFile(work);
+}
+
+function refuseWithoutRoom(dir: string, path: string): void {
+  const { bavail, bsize } = statfsSync(dir);
+  const needed = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) + limits.state.copyReserveBytes;
+  if (bavail * bsize >= needed) return;
+  throw new AgentError('DISK_FULL', `a copy of ${path} needs ${Math.ceil(needed / 2 ** 20)} MiB of free space`, {
+    fix: 'free some disk space; the copy is tried again within the hour',
+  });
 }

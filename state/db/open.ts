@@ -48,8 +48,7 @@ export interface Schema {
 export function openStore(path: string, schema: Schema): Db {
   let db: Db | undefined;
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    makePrivate(path);
+    if (path !== ':memory:') makePrivate(path);
     db = new Database(path, { timeout: limits.state.busyMs });
     if (schema.autoVacuum && db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
@@ -89,6 +88,7 @@ export function openReadOnly(path: string): Db {
 
 /** Before SQLite makes it: the files beside it (-wal, -shm) take its permissions over. */
 function makePrivate(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
 }

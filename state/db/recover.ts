@@ -3,10 +3,11 @@
  * which is checked, counted, and put in the place of the old one; the old one is kept beside it. A page
  * that cannot be read costs the rows on it, not those after it.
  */
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, linkSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { AgentError } from '../../base/errors.ts';
+import { syncFile } from '../atomicFile.ts';
 import { copyRows, shapeOf } from './copyRows.ts';
 import { openReadOnly, reconcile, storeError, type Db, type Schema } from './open.ts';
 import { PageFile, type Row } from './pages.ts';
@@ -116,7 +117,7 @@ function copyTables(options: RecoverOptions, deadline: number): Recovery {
     return { tables, complete, path: to };
   } finally {
     target.close();
-    sync(to);
+    if (existsSync(to)) syncFile(to);
   }
 }
 
@@ -255,13 +256,6 @@ function tryExec(db: Db, sql: string): void {
 function verify(target: Db, path: string): void {
   const verdict = target.pragma('integrity_check(1)', { simple: true });
   if (verdict !== 'ok') throw new AgentError('STORE_CORRUPT', `the recovered ${path} is not whole: ${String(verdict)}`);
-}
-
-function sync(path: string): void {
-  if (!existsSync(path)) return;
-  const file = openSync(path, 'r+');
-  fsyncSync(file);
-  closeSync(file);
 }
 
 // --- changing places ---

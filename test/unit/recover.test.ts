@@ -210,6 +210,7 @@ const context = (stateDb: string) => ({
   paths: { stateDb, dir: dirname(stateDb) },
   log: createLogger({ sink: { write() {}, close() {} }, component: 'agent' }),
   reportFacts() {},
+  reportProblem() {},
 });
 const open = (path: string) => openState(context(path) as unknown as Parameters<typeof openState>[0]);
 

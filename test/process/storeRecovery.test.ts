@@ -1,0 +1,97 @@
+/** Damaged, deleted and copied stores under real workers and through the `agent` command. */
+import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import t from 'tap';
+import * as cron from '../../ipc/contracts/cron.ts';
+import { copiesOf } from '../../state/db/copies.ts';
+import { connect } from '../harness/agentClient.ts';
+import { cliService } from '../harness/cliService.ts';
+import { testHome } from '../harness/home.ts';
+import { fixture, node, startTestBroker } from '../harness/mcp.ts';
+import { until } from '../harness/until.ts';
+import { startWorker } from '../harness/worker.ts';
+
+t.setTimeout(240_000);
+
+function overwriteHeader(path: string): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(4_096, 0x5a), 0, 4_096, 0);
+  closeSync(file);
+}
+
+const count = (path: string, sql: string): unknown => {
+  const db = new Database(path, { readonly: true });
+  const found = db.prepare(sql).pluck().get();
+  db.close();
+  return found;
+};
+
+t.test('a damaged cron.db parks cron with the command that recovers it; that puts the jobs in place and starts cron', async (t) => {
+  await using service = cliService();
+  t.match(await service.agent('up', '--demo'), { code: 0 });
+  t.match(await service.agent('cron', 'create', 'every 1d', 'look', '--name', 'kept'), { code: 0 });
+  t.match(await service.agent('stop', 'cron'), { code: 0 });
+  overwriteHeader(service.home.cronDb);
+  const start = await service.agent('start', 'cron');
+  t.not(start.code, 0);
+  t.match(start.stderr, /agent recover cron/);
+  const recovery = await service.agent('recover', 'cron', '--json');
+  t.match(JSON.parse(recovery.stdout), { store: 'cron', complete: true, healthy: false, path: service.home.cronDb });
+  t.ok(readdirSync(join(service.home.root, 'cron')).some((name) => /^cron\.db\.damaged-\d{8}-\d{6}$/.test(name)));
+  t.match(await service.agent('start', 'cron'), { code: 0 });
+  t.match((JSON.parse((await service.agent('cron', 'list', '--json')).stdout) as { jobs: object[] }).jobs, [{ name: 'kept' }]);
+
+  t.match(await service.agent('recover', 'cron', '--force', '--json'), { code: 0 }, 'one that runs is stopped and started again');
+  const after = await service.status();
+  t.match(
+    after.workers.find(({ slot }) => slot === 'cron'),
+    { state: 'ready' },
+  );
+  t.match(await service.agent('recover', 'nothing'), { code: 2 });
+});
+
+t.test('a store that is deleted or replaced under its worker is written back with every row; the worker restarts on it', async (t) => {
+  for (const change of ['deleted', 'replaced'] as const) {
+    using home = testHome();
+    await using worker = await startWorker(home, 'agent', { demo: true });
+    using client = await connect(worker);
+    const session = await client.create({ source: 'cli', title: 'Before' });
+    await client.turn(session, 'say: 1 word');
+    if (change === 'deleted') for (const suffix of ['', '-wal', '-shm']) rmSync(home.stateDb + suffix);
+    else {
+      writeFileSync(`${home.stateDb}.other`, 'another file');
+      renameSync(`${home.stateDb}.other`, home.stateDb);
+    }
+    await client.turn(session, 'say: 1 word').catch(() => {});
+    await until('the worker ends', () => worker.child.exitCode !== null);
+    t.match([worker.child.exitCode, worker.output()], [1, /STORE_REPLACED/], change);
+    t.equal(count(home.stateDb, "SELECT count(*) FROM messages WHERE role = 'user'"), 2, 'also what came after');
+    t.equal(statSync(home.stateDb).mode & 0o777, 0o600);
+    const beside = readdirSync(home.root).filter((name) => /^state\.db\.replaced-\d{8}-\d{6}$/.test(name));
+    t.equal(beside.length, change === 'replaced' ? 1 : 0);
+    await using next = await startWorker(home, 'agent', { demo: true });
+    using again = await connect(next);
+    t.match((await again.turn(session, 'say: 1 word')).complete, { status: 'complete' });
+  }
+});
+
+t.test('a damaged mcp.db costs the audit, not the tools', async (t) => {
+  const home = testHome();
+  writeFileSync(home.mcpDb, 'no database at all, '.repeat(500));
+  await using broker = await startTestBroker({ echo: node(fixture('miniServer')) }, { home });
+  await until('its tools are listed', async () => (await broker.tools()).length > 0);
+  t.ok(existsSync(home.mcpDb));
+});
+
+t.test('a store is copied while its worker runs: private, whole, and listed for recovery', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'cron');
+  using link = await worker.dial();
+  await link.call(cron.createJob, { schedule: 'every 1d', prompt: 'look' });
+  const [copy] = await until('the copy is there', () => copiesOf(home.root, 'cron').length > 0 && copiesOf(home.root, 'cron'), 90_000);
+  t.equal(statSync(copy!).mode & 0o777, 0o600);
+  t.equal(count(copy!, 'SELECT count(*) FROM jobs'), 1);
+  t.equal(count(copy!, 'PRAGMA integrity_check'), 'ok');
+  t.same(readdirSync(join(home.root, 'backups', 'stores')).length, 1, 'nothing else is left');
+});
