@@ -86,7 +86,7 @@ t.test('a bad page that is met while it runs: that turn fails by name, others go
   {
     await using worker = await startWorker(home, 'agent', { demo: true });
     using client = await connect(worker);
-    await t.rejects(client.link.call(sessionResume, { session_id: 'ses_bad' }), { code: 'STORE_CORRUPT', fix: /agent sessions recover/ });
+    await t.rejects(client.link.call(sessionResume, { session_id: 'ses_bad' }), { code: 'STORE_CORRUPT', fix: /agent recover state/ });
     t.match((await client.turn(home.session, 'say: 1 word')).complete, { status: 'complete' }, 'another conversation goes on');
     t.match(await client.link.call(report, {}), { facts: { store: 'damaged' } });
   }

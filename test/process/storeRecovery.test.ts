@@ -79,7 +79,7 @@ t.test('a store that is deleted or replaced under its worker is written back wit
 t.test('a damaged mcp.db costs the audit, not the tools', async (t) => {
   const home = testHome();
   writeFileSync(home.mcpDb, 'no database at all, '.repeat(500));
-  await using broker = await startTestBroker({ echo: node(fixture('miniServer')) }, { home });
+  await using broker = await startTestBroker({ echo: node(fixture('tellsEnv')) }, { home });
   await until('its tools are listed', async () => (await broker.tools()).length > 0);
   t.ok(existsSync(home.mcpDb));
 });
