@@ -221,9 +221,7 @@ export class CronStore implements Disposable {
 
   /** What an open run waits for; null = it does not wait. */
   setWaiting(executionId: string, reason: string | null): void {
-    this.#db
-      .prepare("UPDATE executions SET error = ? WHERE execution_id = ? AND status IN ('claimed', 'running')")
-      .run(reason, executionId);
+    this.db.prepare("UPDATE executions SET error = ? WHERE execution_id = ? AND status IN ('claimed', 'running')").run(reason, executionId);
   }
 
   setScriptProcess(executionId: string, process: { pid: number; start_time: number; boot_id: string }): void {

@@ -28,14 +28,17 @@ export interface ChildRecord {
 }
 
 export interface McpStore extends Disposable {
-  db: Db;
-  /** Null = calls are recorded in the file. */
-  problem: Problem | null;
   /** Never throws: an audit that cannot be written must not fail the call. */
   recordCall(record: CallRecord): void;
   addChild(mark: string, server: string, pid: number): void;
   removeChild(mark: string): void;
   children(): ChildRecord[];
+}
+
+export interface OpenedMcpStore extends McpStore {
+  db: Db;
+  /** Null = calls are recorded in the file. */
+  problem: Problem | null;
 }
 
 function openOrMemory(path: string): { db: Db; problem: Problem | null } {
@@ -55,7 +58,7 @@ function openOrMemory(path: string): { db: Db; problem: Problem | null } {
 const PRUNE_EVERY = 500;
 
 /** A store that cannot be opened costs the audit, never the tools: records are kept in memory then, and `problem` says so. */
-export function openMcpStore(path: string, log: Logger): McpStore {
+export function openMcpStore(path: string, log: Logger): OpenedMcpStore {
   const { db, problem } = openOrMemory(path);
   const insertCall = db.prepare('INSERT INTO calls (at, profile, server, tool, ms, outcome) VALUES (?, ?, ?, ?, ?, ?)');
   const prune = db.prepare('DELETE FROM calls WHERE id <= (SELECT max(id) FROM calls) - ?');
