@@ -1,7 +1,7 @@
 /**
  * TCP addresses that outlive the workers that serve them (stack §4): bound here and never listened on
  * here; a worker inherits the descriptor and listens. While it is replaced, or after it was killed, new
- * connections wait in the kernel instead of being refused.
+ * connections wait in the kernel instead of being refused. A slot that is down or parked holds none.
  */
 import net from 'node:net';
 import type { Logger } from '../base/log.ts';
@@ -43,9 +43,12 @@ export class Listeners implements Disposable {
     return spec.listeners.length > 0 && spec.listeners.every((listener) => this.#bound.has(keyOf(spec.slot, listener)));
   }
 
-  /** The slot is down for good: its addresses are free again. */
-  release(slot: string): void {
-    this.#drop(slot, []);
+  /**
+   * A connection waits for a process that is being replaced. Of a slot that is down or parked the addresses are closed:
+   * connections are refused until it starts again.
+   */
+  follow({ state, spec }: { state: string; spec: Pick<SlotSpec, 'slot'> }): void {
+    if (state === 'down' || state === 'parked') this.#drop(spec.slot, []);
   }
 
   [Symbol.dispose](): void {

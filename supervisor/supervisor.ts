@@ -349,7 +349,6 @@ export class Supervisor {
       add: (spec) => this.#addSlot(spec),
       removed: (slot) => {
         this.#stopped.delete(slot);
-        this.#listeners.release(slot);
         this.#snapshot.soon();
       },
     };
@@ -446,6 +445,7 @@ export class Supervisor {
 
   #changed(runner: SlotRunner): void {
     if (!runner.incarnation) this.upkeep.forget(runner.spec.slot);
+    this.#listeners.follow(runner);
     this.#gatewayRecords.get(runner.spec.slot)?.observe(runner);
     this.#changes.happened();
     this.#snapshot.soon();

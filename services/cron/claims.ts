@@ -30,7 +30,7 @@ export function claimDue(store: CronStore, rules: ClaimRules): { claimed: string
 
 export interface OutsideClaim {
   job: JobRow;
-  /** The occurrence meant; one in the future is none, so that a fire cannot consume the next slot. */
+  /** The occurrence meant, past, present or future: it runs once, and the schedule does not run it again. */
   scheduledMs?: number | undefined;
   key?: string | undefined;
   trigger: Extract<Trigger, 'manual' | 'fire'>;
@@ -40,9 +40,8 @@ export interface OutsideClaim {
 /** Claims a run for someone outside the tick. `claimed: false` names the execution that already has it. */
 export function claimOutside(
   store: CronStore,
-  { job, scheduledMs, key, trigger, nowMs }: OutsideClaim,
+  { job, scheduledMs: instant, key, trigger, nowMs }: OutsideClaim,
 ): { claimed: boolean; executionId: string | null } {
-  const instant = scheduledMs !== undefined && scheduledMs <= nowMs ? scheduledMs : undefined;
   return store.transact(() => {
     const executionId = newExecutionId(nowMs);
     const fresh = store.insertRun({

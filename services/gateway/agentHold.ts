@@ -12,8 +12,11 @@ import type { GatewayStore } from './store.ts';
 import { putReply } from './replies.ts';
 
 export interface AgentHold {
-  /** A message of this lane was not taken; `sinceMs` (performance clock) is its first failure. */
-  waits(row: InboxRow, cause: AgentError, sinceMs: number): void;
+  /**
+   * A message of this lane was not taken; `sinceMs` (performance clock) is its first failure. Of an agent that takes nothing
+   * only the oldest message is offered again; the lanes of the others are given back, so that all keep their order.
+   */
+  waits(row: InboxRow, wait: Pick<Wait, 'cause' | 'sinceMs' | 'giveBack'>): void;
   /** The lane waits no longer. Answers whether it did. */
   release(lane: string): boolean;
   /** Profiles whose agent takes nothing: none of their messages is offered beside those that wait already. */
@@ -26,9 +29,12 @@ export interface AgentHold {
 }
 
 interface Wait {
+  id: number;
   profile: string;
   cause: AgentError;
   sinceMs: number;
+  /** Ends the asking of this lane; its message is due again later. */
+  giveBack(): void;
 }
 
 /** `own` is the profile of the gateway; `onReply` hears of a notice in the outbox. */
@@ -54,9 +60,17 @@ export function createAgentHold(store: GatewayStore, { own, onReply }: { own: st
   };
 
   return {
-    waits(row, cause, sinceMs) {
+    waits(row, wait) {
       const profile = row.profile ?? own;
-      lanes.set(row.lane, { profile, cause, sinceMs });
+      lanes.set(row.lane, { ...wait, id: row.id, profile });
+      const asked = [...lanes].filter(([, other]) => other.profile === profile && isWhole(other)).toSorted(([, a], [, b]) => a.id - b.id);
+      const sinceMs = Math.min(...asked.map(([, other]) => other.sinceMs), wait.sinceMs);
+      for (const [lane, other] of asked.slice(1)) {
+        store.inbox.giveBack(other.id);
+        lanes.delete(lane);
+        other.giveBack();
+      }
+      if (asked[0]) asked[0][1].sinceMs = sinceMs;
       if (performance.now() - sinceMs > limits.gateway.waitingNoticeMs) tellSenders(profile);
     },
     release: (lane) => lanes.delete(lane),

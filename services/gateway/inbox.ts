@@ -136,6 +136,11 @@ export class Inbox {
     this.#db.prepare("UPDATE inbox SET kind = 'message', state = 'received', text = ? WHERE id = ? AND closed_at IS NULL").run(text, id);
   }
 
+  /** The agent did not take it: it is due again, in order. */
+  giveBack(id: number): void {
+    this.#db.prepare("UPDATE inbox SET state = 'received' WHERE id = ? AND state = 'submitted'").run(id);
+  }
+
   /** A command that the agent cannot take now waits in its lane like a message. */
   defer(id: number): void {
     this.#db.prepare("UPDATE inbox SET kind = 'deferred' WHERE id = ? AND closed_at IS NULL").run(id);

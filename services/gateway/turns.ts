@@ -89,8 +89,13 @@ export function createTurns(parts: TurnsParts): Turns {
 
   const agents = createAgentHold(store, { own: profile, onReply: parts.onAnswer });
   const hold: LaneHold = {
-    waits(row, cause, sinceMs) {
-      agents.waits(row, cause, sinceMs);
+    waits(row, wait) {
+      try {
+        agents.waits(row, wait);
+      } catch (thrown) {
+        // The store cannot be written: each lane keeps asking.
+        store.failed(thrown);
+      }
       onChange();
     },
     release(lane) {
@@ -246,9 +251,12 @@ async function commandOutcome(parts: TurnsParts, hold: LaneHold, row: InboxRow):
   return undefined;
 }
 
-const askingFor = ({ context }: TurnsParts, hold: LaneHold, row: InboxRow): Asking => ({
-  leaving: context.signal,
-  socket: context.home.run.socket(profileSlot('agent', row.profile ?? context.profile)),
-  onWaiting: (cause, sinceMs) => hold.waits(row, cause, sinceMs),
-  onTaken: () => hold.release(row.lane),
-});
+function askingFor({ context }: TurnsParts, hold: LaneHold, row: InboxRow): Asking {
+  const given = new AbortController();
+  return {
+    leaving: AbortSignal.any([context.signal, given.signal]),
+    socket: context.home.run.socket(profileSlot('agent', row.profile ?? context.profile)),
+    onWaiting: (cause, sinceMs) => hold.waits(row, { cause, sinceMs, giveBack: () => given.abort() }),
+    onTaken: () => hold.release(row.lane),
+  };
+}

@@ -1,10 +1,13 @@
 /** What was accepted is kept while its agent is stopped, frozen or parked, and ends permanently only by an error of its own. */
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { AgentError } from '../../base/errors.ts';
 import * as gateway from '../../ipc/contracts/gateway.ts';
 import { report } from '../../ipc/contracts/peer.ts';
 import type { WaitingWork } from '../../ipc/contracts/peer.ts';
+import type { Status } from '../../ipc/contracts/supervisor.ts';
 import type { Home } from '../../state/home.ts';
 import { openReadOnly } from '../../state/db/open.ts';
 import { readUndelivered } from '../../state/undelivered.ts';
@@ -17,6 +20,8 @@ import { startWorker, type TestWorker } from '../harness/worker.ts';
 /** Each waits more than it works: they run side by side. */
 t.jobs = 4;
 const beside = () => ({ buffered: true });
+
+const SECRET = 'a secret of the scheduler';
 
 const routes = (port: number) =>
   `platforms:\n  webhook: { port: ${port}, routes: { h: { secret: INSECURE_NO_AUTH } } }\n  irc: { host: 127.0.0.1, port: 9, nick: agent, channels: ["#room"] }\n`;
@@ -62,9 +67,21 @@ async function waiting(worker: TestWorker): Promise<WaitingWork[]> {
   return (await link.call(report, {})).facts.waiting as WaitingWork[];
 }
 
+async function fireCron(home: Home): Promise<Response> {
+  const body = JSON.stringify({ job_id: 'any' });
+  const at = String(Math.floor(Date.now() / 1_000));
+  const signature = createHmac('sha256', SECRET).update(`${at}.${body}`).digest('hex');
+  const { supervisor } = JSON.parse(readFileSync(home.run.status, 'utf8')) as Status;
+  return fetch(`${new URL(supervisor.dashboard!).origin}/api/cron/fire`, {
+    method: 'POST',
+    body,
+    headers: { 'X-Agent-Timestamp': at, 'X-Agent-Signature': `sha256=${signature}` },
+  });
+}
+
 t.test('messages for a stopped agent are kept, counted in every status, and answered once when it starts', beside(), async (t) => {
   const port = await freePort();
-  await using service = cliService({ 'config.yaml': routes(port) });
+  await using service = cliService({ 'config.yaml': routes(port), '.env': `AGENT_CRON_FIRE_SECRET=${SECRET}\n` });
   const { agent, home, status } = service;
   t.equal((await agent('up', '--demo', '--port', '0')).code, 0);
   t.equal((await agent('gateway', 'start')).code, 0);
@@ -83,6 +100,12 @@ t.test('messages for a stopped agent are kept, counted in every status, and answ
   t.match((await agent('status')).stdout, /gateway held: 3, waiting for agent \(.*stopped/);
   t.match((await agent('gateway', 'status')).stdout, /held: 3, waiting for agent \(.*stopped/);
   t.strictSame(readUndelivered(home), []);
+  t.equal((await agent('stop', 'cron')).code, 0);
+  const fired = await fireCron(home);
+  t.strictSame([fired.status, Number(fired.headers.get('retry-after')) > 0], [503, true], 'a scheduler is told to come again');
+  t.equal((await agent('stop', 'gateway')).code, 0);
+  await t.rejects(post(port, 'event'), 'a stopped gateway refuses connections');
+  t.equal((await agent('start', 'gateway')).code, 0);
   t.equal((await agent('start', 'agent')).code, 0);
   await until('all are answered', () => inbox(home).every(({ state }) => state === 'answered'));
   t.strictSame(

@@ -4,7 +4,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { AgentError, isAgentError, messageOf } from '../../../base/errors.ts';
+import { AgentError, isAgentError, messageOf, mustWait } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { claimJob } from '../../../ipc/contracts/cron.ts';
 import { FireBody, fireCron } from '../../../ipc/contracts/http/cron.ts';
@@ -43,7 +43,8 @@ export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, v
         .peer('cron')
         .call(claimJob, { job_id, ...(scheduled_at ? { scheduled_at } : {}), ...(idempotency_key ? { idempotency_key } : {}) })
         .catch((thrown: unknown) => {
-          throw isAgentError(thrown) && thrown.code === 'PAUSED' ? paused() : thrown;
+          if (!mustWait(thrown)) throw thrown;
+          throw isAgentError(thrown) && thrown.code === 'PAUSED' ? paused() : unreachable(thrown);
         });
       context.log.info('cron fire', { job_id, claimed: claim.claimed, execution_id: claim.execution_id ?? undefined });
       return reply
@@ -115,6 +116,15 @@ function eitherVerifier(first: FireVerifier, second: (request: Fire) => Promise<
       });
     }
   };
+}
+
+/** A 503, whatever the cause: a scheduler takes a 4xx for the last word. */
+function unreachable(cause: unknown): AgentError {
+  return new AgentError('PEER_UNREACHABLE', `the cron worker cannot take the job now: ${messageOf(cause)}`, {
+    cause,
+    fix: 'repeat the request; `agent status` shows the cron worker',
+    retryAfterMs: limits.cron.pausedRetrySeconds * 1_000,
+  });
 }
 
 function paused(): AgentError {
