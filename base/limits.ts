@@ -421,6 +421,9 @@ export const limits = {
     stopMinMs: 60_000,
     /** `systemctl start` waits for ready slots (`supervisor.upMs`) and this. */
     startMarginMs: 30_000,
+    /** systemd gives up a supervisor that it had to start this often within this time: half a minute of a missing package, longer than an installation takes. */
+    startLimitMs: 60_000,
+    startLimitBurst: 60,
     /** A question to a service manager. */
     commandMs: 20_000,
     commandOutputMaxChars: 1_000_000,

@@ -11,7 +11,7 @@ import { Config, reservedKeys } from '../state/config/schema.ts';
 import { unknownName } from './suggest.ts';
 import { note } from './terminal.ts';
 
-export const topLevelKeys: readonly string[] = [...Object.keys(Config.shape), ...reservedKeys].toSorted();
+export const topLevelKeys: readonly string[] = [...new Set([...Object.keys(Config.shape), ...reservedKeys])].toSorted();
 
 /** Errors: CONFIG_KEY for an unknown first name, or for a later one that is nearly a known name. */
 export function requireKnownKey(path: KeyPath, dotted: string): void {

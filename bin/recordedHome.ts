@@ -12,8 +12,18 @@ export function adoptRecordedHome(env: NodeJS.ProcessEnv = process.env): void {
   if (env.AGENT_HOME?.trim() || (env.HOME && env.HOME !== currentUser().home)) return;
   const caller = process.getuid?.() === 0 ? env.SUDO_USER : undefined;
   const homes = [currentUser().home, ...(caller ? homeOf(caller) : [])];
-  const recorded = homes.map((home) => installedUnit('user', { home })?.home).find(Boolean) ?? installedUnit('system', { home: '/' })?.home;
+  const recorded =
+    homes.map((home) => installedUnit('user', { home })?.home).find(Boolean) ??
+    homeOfUnit(installedUnit('system', { home: '/' }), [currentUser().name, caller]);
   if (recorded !== undefined) env.AGENT_HOME = recorded;
+}
+
+/** The home of the system service belongs to the user it runs as, and to root on behalf of that user. */
+export function homeOfUnit(
+  unit: { home: string | undefined; user: string | undefined } | undefined,
+  names: readonly (string | undefined)[],
+) {
+  return unit && names.includes(unit.user ?? 'root') ? unit.home : undefined;
 }
 
 /** A cheap look before anything is loaded to find out. */

@@ -3,7 +3,7 @@ import { AgentError, isAgentError } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { formatDuration } from '../base/time.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
-import { restartSlot, startSlot, stopSlot } from '../ipc/contracts/supervisor.ts';
+import { restartSlot, startSlot, status as statusMethod, stopSlot } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { manifest } from '../services/manifest.ts';
 import { listProfiles, openHome, type Home } from '../state/home.ts';
@@ -19,22 +19,52 @@ export type SlotAction = Receipt['action'];
 const methods = { start: startSlot, stop: stopSlot, restart: restartSlot };
 const doing = { start: 'starting', stop: 'stopping', restart: 'restarting' };
 
+/** Those given, or every running one, one after another. All are tried; the exit code is that of the worst. */
+export async function restartSlots(input: Input): Promise<number> {
+  const [only, ...more] = input.args;
+  if (only !== undefined && more.length === 0) return actOnSlot('restart', input, only);
+  const home = openHome();
+  const slots = only === undefined ? await runningSlots(home) : input.args.map((given) => slotOf(given, input.profile));
+  const unknown = slots.find((slot) => !knownSlots(home).includes(slot));
+  if (unknown !== undefined) throw unknownName('slot', unknown, knownSlots(home), 'UNKNOWN_SLOT');
+  const receipts: Receipt[] = [];
+  for (const slot of new Set(slots)) {
+    const receipt = await act(home, 'restart', slot, input);
+    receipts.push(receipt);
+    if (!input.json && receipt.ok) print(receiptSentence(receipt));
+    else if (!input.json) printError(failure(receipt), false);
+  }
+  const failed = receipts.filter(({ ok }) => !ok);
+  if (input.json) printJson({ receipts });
+  if (input.json && failed.length) printError(new AgentError('START_FAILED', failed.map((one) => failure(one).message).join('; ')), true);
+  return failed.length ? exitCodes.failed : exitCodes.ok;
+}
+
+/** Errors: NO_SUPERVISOR. */
+async function runningSlots(home: Home): Promise<string[]> {
+  const { workers } = await withSupervisor(home, (link) => link.call(statusMethod, {}));
+  return workers.flatMap(({ slot, pid }) => (pid === null ? [] : [slot]));
+}
+
 /** Does it, waits for the result, prints the receipt. Answers the exit code. */
 export async function actOnSlot(action: SlotAction, input: Input, given: string): Promise<number> {
   const home = openHome();
-  const slot = slotOf(given, input.profile);
+  const receipt = await act(home, action, slotOf(given, input.profile), input);
+  if (input.json) printJson(receipt);
+  else if (receipt.ok) print(receiptSentence(receipt));
+  if (!receipt.ok) printError(failure(receipt), input.json);
+  return receipt.ok ? exitCodes.ok : exitCodes.failed;
+}
+
+function act(home: Home, action: SlotAction, slot: string, input: Input): Promise<Receipt> {
   const drain = input.options.drain !== false;
-  const receipt = await withProgress(`${doing[action]} ${slot}`, () =>
+  return withProgress(`${doing[action]} ${slot}`, () =>
     withSupervisor(home, (link) => link.call(methods[action], { slot, drain, actor: 'cli', cause: `agent ${action}` })).catch(
       (thrown: unknown) => {
         throw isAgentError(thrown) && thrown.code === 'UNKNOWN_SLOT' ? unknownName('slot', slot, knownSlots(home), 'UNKNOWN_SLOT') : thrown;
       },
     ),
   );
-  if (input.json) printJson(receipt);
-  else if (receipt.ok) print(receiptSentence(receipt));
-  if (!receipt.ok) printError(failure(receipt), input.json);
-  return receipt.ok ? exitCodes.ok : exitCodes.failed;
 }
 
 /** Asks the agent worker of the profile, which has to run. Errors: NO_SUPERVISOR, START_FAILED, SLOT_PARKED, and what `use` throws. */

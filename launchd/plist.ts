@@ -23,6 +23,7 @@ export async function plistText(plan: ServicePlan): Promise<string> {
     EnvironmentVariables: {
       AGENT_HOME: plan.home,
       PATH: plan.path,
+      ...(plan.bootstrap === undefined ? {} : { AGENT_GATEWAY_BOOTSTRAP_STATE: plan.bootstrap }),
       NODE_COMPILE_CACHE: join(plan.home, 'cache', 'compile'),
       ...(daemon ? { HOME: plan.user.home, USER: plan.user.name, LOGNAME: plan.user.name } : {}),
     },

@@ -18,6 +18,8 @@ export interface ServicePlan {
   home: string;
   /** PATH of the supervisor and of what its workers start. */
   path: string;
+  /** AGENT_GATEWAY_BOOTSTRAP_STATE of the service; absent where none was set. */
+  bootstrap?: string;
   /** The longest that a stop in good order can take. */
   stopMs: number;
   /** Whom it runs as. */

@@ -10,7 +10,7 @@ import { runCommand, type CommandResult } from '../base/runCommand.ts';
 import { sleep } from '../base/time.ts';
 import { writeFileAtomic } from '../state/atomicFile.ts';
 import type { ServiceManager, ServiceScope, ServiceState, ServiceUser, Tell, Unusable } from '../state/servicePlan.ts';
-import { ensureLinger, lingers } from './linger.ts';
+import { ensureLinger, lingers, restoreLinger } from './linger.ts';
 import { readUnit, UNIT_NAME, unitDrift, unitPath, unitText, type UnitFeatures } from './unit.ts';
 
 export interface SystemdOptions {
@@ -48,9 +48,10 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
     ],
 
     async register(plan, tell) {
-      if (scope === 'user' && linger) await ensureLinger(user, tell);
+      const enabled = scope === 'user' && linger && (await ensureLinger(user, tell));
       await untilReached(user, ask);
-      const text = unitText(plan, await features());
+      const isNoted = enabled || readText(file)?.includes(LINGER_NOTE);
+      const text = unitText(plan, await features()) + (isNoted ? LINGER_NOTE : '');
       if (readText(file) === text) tell({ did: 'kept', what: file, detail: 'it is as it should be' });
       else {
         const before = readText(file);
@@ -67,6 +68,8 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
 
     async start(tell) {
       if ((await show()).ActiveState === 'active') return tell({ did: 'kept', what: `${UNIT_NAME} runs` });
+      // A unit that met its start limit would refuse.
+      await ask('reset-failed', UNIT_NAME);
       await order(tell, ['start', UNIT_NAME], limits.supervisor.upMs + 2 * limits.service.startMarginMs);
       const { ActiveState, SubState, Result } = await show();
       if (ActiveState !== 'active') throw notActive(`${ActiveState}/${SubState}, ${Result}`, scope);
@@ -81,6 +84,7 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
       tell({ did: 'removed', what: file });
       await order(tell, ['daemon-reload']);
       await ask('reset-failed', UNIT_NAME);
+      if (installed?.includes(LINGER_NOTE)) await restoreLinger(user, tell);
       const { ActiveState } = await show();
       if (ActiveState !== 'inactive') throw notActive(`it is still ${ActiveState}`, scope);
     },
@@ -103,6 +107,9 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
     },
   };
 }
+
+/** In a unit whose installation enabled linger: its removal disables it again. */
+const LINGER_NOTE = '# Linger was enabled by this installation.\n';
 
 const PROPERTIES = ['LoadState', 'ActiveState', 'SubState', 'MainPID', 'NRestarts', 'UnitFileState', 'FragmentPath', 'Result'];
 

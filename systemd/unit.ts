@@ -33,8 +33,9 @@ export function unitText(plan: ServicePlan, { notify, version }: UnitFeatures): 
     system && 'After=network-online.target',
     system && 'Wants=network-online.target',
     system && `RequiresMountsFor=${execWord(plan.home)}`,
-    '# The breaker is inside: a slot that fails is parked there and explained.',
-    'StartLimitIntervalSec=0',
+    '# A package that was removed is not started for ever. A slot that fails is parked inside and explained.',
+    `StartLimitIntervalSec=${limits.service.startLimitMs / 1_000}`,
+    `StartLimitBurst=${limits.service.startLimitBurst}`,
     '',
     '[Service]',
     ...(notify
@@ -50,6 +51,7 @@ export function unitText(plan: ServicePlan, { notify, version }: UnitFeatures): 
     `WorkingDirectory=-${pathValue(plan.home)}`,
     `Environment=${quoted(`AGENT_HOME=${plan.home}`)}`,
     `Environment=${quoted(`PATH=${plan.path}`)}`,
+    ...(plan.bootstrap === undefined ? [] : [`Environment=${quoted(`${BOOTSTRAP}=${plan.bootstrap}`)}`]),
     '# Compiled code is kept: a third of the time to start.',
     `Environment=${quoted(`NODE_COMPILE_CACHE=${join(plan.home, 'cache', 'compile')}`)}`,
     '',
@@ -121,10 +123,13 @@ export function installedUnit(scope: ServiceScope, user: Pick<ServiceUser, 'home
   }
 }
 
+const BOOTSTRAP = 'AGENT_GATEWAY_BOOTSTRAP_STATE';
+
 /** AGENT_HOME, ExecStart and PATH as they stand in an installed unit; undefined where they are not ours. */
 export function readUnit(text: string): {
   home: string | undefined;
   path: string | undefined;
+  bootstrap: string | undefined;
   program: string[];
   user: string | undefined;
 } {
@@ -136,6 +141,7 @@ export function readUnit(text: string): {
   return {
     home: environment('AGENT_HOME'),
     path: environment('PATH'),
+    bootstrap: environment(BOOTSTRAP),
     program: [...program.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, inQuotes, plain]) =>
       unescaped(inQuotes ?? plain!).replaceAll('$$', '$'),
     ),

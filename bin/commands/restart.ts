@@ -1,16 +1,19 @@
-/** `agent restart <slot>`: asks the supervisor and prints the receipt. */
+/** `agent restart [slot…]`: asks the supervisor and prints a receipt for each slot. */
 import { drainOption, jsonOption, slotArgument, type Command } from '../command.ts';
-import { actOnSlot } from '../slots.ts';
+import { restartSlots } from '../slots.ts';
 
 export const command: Command = {
   name: 'restart',
-  summary: 'Drain, stop and start a slot',
-  details: 'Other slots go on. Running turns of other workers are not interrupted.',
-  arguments: [slotArgument],
+  summary: 'Drain, stop and start slots',
+  details:
+    'Without a slot every running slot is restarted, one after another. Other slots are not touched, and running turns of other workers are not interrupted. The supervisor keeps running: a new release replaces it with `agent down`, then `agent up`.',
+  arguments: [{ ...slotArgument, optional: true, variadic: true }],
   options: [drainOption, jsonOption],
   examples: [
-    { line: 'agent restart dashboard', does: 'prints the old and the new process and how long it was away' },
+    { line: 'agent restart dashboard', does: 'prints the old and the new process and how long it was unavailable' },
+    { line: 'agent restart agent cron', does: 'two slots, one after the other' },
+    { line: 'agent restart', does: 'every running slot' },
     { line: 'agent restart agent@work', does: 'the worker of another profile' },
   ],
-  run: (input) => actOnSlot('restart', input, input.args[0]!),
+  run: restartSlots,
 };

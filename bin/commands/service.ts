@@ -81,6 +81,8 @@ export async function runInstall(input: Input): Promise<number> {
   if (hasFlag(input, 'dryRun')) return dryRun(found, input);
   const unusable = await whyNotHere(found);
   if (unusable) return withoutManager(found, unusable, input);
+  if (found.scope === 'system' && found.user.uid === 0 && textOption(input, 'runAs') === undefined)
+    note('agent: the service will run as root, with every permission; --run-as <user> names another user');
   const steps: ServiceStep[] = [];
   const state = await withProgress('installing the service', () => install(found as Managed, tell(steps, input))).catch(onlyUnusable);
   if ('missing' in state) return withoutManager(found, state, input);

@@ -11,6 +11,7 @@ import { startTimeOf } from '../../state/processIdentity.ts';
 import { lingerFix } from '../../systemd/linger.ts';
 import { dialSupervisor } from '../connect.ts';
 import { insideContainer } from '../service/managedBy.ts';
+import { installedUnit } from '../../systemd/unit.ts';
 import { planFor, serviceTarget, wantedText, whyNotHere } from '../service/install.ts';
 import { unreadyLines } from '../statusView.ts';
 import { count, fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
@@ -152,7 +153,7 @@ async function installedService({ home, snapshot, system }: Scene): Promise<Find
     ];
   const findings: Finding[] = [];
   const repair = async () => {
-    await manager.register(planFor(managed), () => {});
+    await manager.register(planFor(managed, { bootstrap: installedUnit(managed.scope, managed.user)?.bootstrap }), () => {});
     return `agent service install${flag}`;
   };
   if (state.home !== home.root)

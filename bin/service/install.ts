@@ -6,7 +6,7 @@ import type { ServiceManager, ServicePlan, ServiceScope, ServiceState, ServiceUs
 import { installedUnit } from '../../systemd/unit.ts';
 import { dialSupervisor } from '../connect.ts';
 import { currentUser } from '../currentUser.ts';
-import { homeFor, servicePlan, systemUser } from './plan.ts';
+import { homeFor, servicePlan, systemUser, type PlanOptions } from './plan.ts';
 import { refuseWhatCannotBoot } from './refusal.ts';
 
 export interface ServiceTarget {
@@ -49,7 +49,9 @@ export async function whyNotHere({ manager }: ServiceTarget): Promise<Unusable |
 /** Errors: SERVICE_REFUSED, SERVICE_FAILED, SERVICE_UNUSABLE. */
 export async function install(target: ServiceTarget & { manager: ServiceManager }, tell: Tell): Promise<ServiceState> {
   const { manager, home } = target;
-  const plan = planFor(target);
+  const plan = planFor(target, {
+    bootstrap: process.env.AGENT_GATEWAY_BOOTSTRAP_STATE ?? installedUnit(target.scope, target.user)?.bootstrap,
+  });
   await refuseOtherHome(manager, plan);
   await refuseWhatCannotBoot(plan);
   await manager.register(plan, tell);
@@ -58,13 +60,14 @@ export async function install(target: ServiceTarget & { manager: ServiceManager 
   return manager.state(await manager.text(plan));
 }
 
-export const planFor = ({ scope, user, home }: ServiceTarget, path?: string): ServicePlan => servicePlan({ scope, user, home, path });
+export const planFor = ({ scope, user, home }: ServiceTarget, kept: Pick<PlanOptions, 'path' | 'bootstrap'> = {}): ServicePlan =>
+  servicePlan({ scope, user, home, ...kept });
 
 /** What would be written if it were installed again from anywhere: the recorded PATH is kept, since shells differ. */
 export async function wantedText(target: ServiceTarget & { manager: ServiceManager }): Promise<string | undefined> {
   const installed = installedUnit(target.scope, target.user);
   if (target.manager.kind === 'systemd' && !installed) return undefined;
-  return target.manager.text(planFor(target, installed?.path));
+  return target.manager.text(planFor(target, { path: installed?.path, bootstrap: installed?.bootstrap }));
 }
 
 /** One service per user: another home has to be given up first. */

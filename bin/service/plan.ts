@@ -16,9 +16,17 @@ export interface PlanOptions {
   home: Home;
   /** PATH to record; that of this shell unless an installed one is to be kept. */
   path?: string | undefined;
+  /** AGENT_GATEWAY_BOOTSTRAP_STATE to record; that of this shell unless an installed one is to be kept. */
+  bootstrap?: string | undefined;
 }
 
-export function servicePlan({ scope, user, home, path = process.env.PATH ?? '' }: PlanOptions): ServicePlan {
+export function servicePlan({
+  scope,
+  user,
+  home,
+  path = process.env.PATH ?? '',
+  bootstrap = process.env.AGENT_GATEWAY_BOOTSTRAP_STATE,
+}: PlanOptions): ServicePlan {
   const { codeRoot, built } = release();
   const entry = (name: string) => join(codeRoot, 'bin', `${name}.${built ? 'js' : 'ts'}`);
   return {
@@ -28,6 +36,7 @@ export function servicePlan({ scope, user, home, path = process.env.PATH ?? '' }
     sweep: entry('sweep'),
     home: home.root,
     path: recordedPath(path, user),
+    ...(bootstrap ? { bootstrap } : {}),
     stopMs: stopBudgetMs(slotSpecs(home, loadConfig(home).config, {})),
     user,
   };

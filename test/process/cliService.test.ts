@@ -54,6 +54,23 @@ t.test('up, a second up, slot commands, down', { timeout: 200_000 }, async (t) =
     t.match((await agent('stop', 'cron')).stdout, /^cron was not running\.\n$/);
     t.match((await agent('start', 'cron')).stdout, /^cron is ready \(process \d+\): ready in /);
     t.match((await agent('start', 'cron')).stdout, /^cron already runs \(process \d+\)/);
+    const two = await agent('restart', 'cron', 'mcp', '--json');
+    t.match(
+      { code: two.code, ...(JSON.parse(two.stdout) as object) },
+      {
+        code: 0,
+        receipts: [
+          { slot: 'cron', ok: true },
+          { slot: 'mcp', ok: true },
+        ],
+      },
+    );
+    t.match(await agent('restart', 'cron', 'nosuch'), { code: 2, stdout: '' });
+    const all = await agent('restart', '--json');
+    t.ok(
+      (JSON.parse(all.stdout) as { receipts: Receipt[] }).receipts.every(({ ok, old_pid, new_pid }) => ok && old_pid !== new_pid),
+      all.stdout,
+    );
   });
 
   await t.test('an unknown slot exits 2 with the nearest and the valid set', async (t) => {

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import { homeOfUnit } from '../../bin/recordedHome.ts';
 import { managedBy } from '../../bin/service/managedBy.ts';
 import { recordedPath } from '../../bin/service/plan.ts';
 import { nodeIsNewEnough } from '../../bin/service/selfCheck.ts';
@@ -34,7 +35,8 @@ t.test('lesson 6: the codes of the contract are the codes of the unit', async (t
     `RestartForceExitStatus=${exitCodes.restart}`,
     `RestartPreventExitStatus=${exitCodes.ok} ${exitCodes.config}`,
     `SuccessExitStatus=${exitCodes.restart}`,
-    'StartLimitIntervalSec=0',
+    'StartLimitIntervalSec=60',
+    'StartLimitBurst=60',
   ])
     t.ok(unit.includes(line), line);
 });
@@ -158,4 +160,20 @@ t.test('the recorded PATH keeps what stays and ends with what every system has',
 t.test('the oldest Node that runs the product is told from its elders', async (t) => {
   for (const version of ['v24.12.0', 'v24.21.0', 'v26.0.0']) t.ok(nodeIsNewEnough(version), version);
   for (const version of ['v24.11.9', 'v22.20.0', 'v20.1.0']) t.notOk(nodeIsNewEnough(version), version);
+});
+
+t.test('the home of a system service is meant only by the user it runs as, and by root on behalf of that user', async (t) => {
+  const unit = readUnit(unitText({ ...plan, scope: 'system' }, features));
+  t.equal(homeOfUnit(unit, ['ada']), plan.home);
+  t.equal(homeOfUnit(unit, ['root', 'ada']), plan.home);
+  t.equal(homeOfUnit(unit, ['bob']), undefined);
+  t.equal(homeOfUnit(unit, ['root', undefined]), undefined);
+  t.equal(homeOfUnit({ ...unit, user: undefined }, ['bob']), undefined);
+});
+
+t.test('the bootstrap state of the gateway is recorded in the unit, and read back', async (t) => {
+  const text = unitText({ ...plan, bootstrap: 'running' }, features);
+  t.match(text, /^Environment="AGENT_GATEWAY_BOOTSTRAP_STATE=running"$/m);
+  t.equal(readUnit(text).bootstrap, 'running');
+  t.equal(readUnit(unitText(plan, features)).bootstrap, undefined);
 });
