@@ -258,6 +258,8 @@ export const limits = {
     fileLockMs: 5_000,
     /** Heartbeat of the owner of a home, for containers that share one; after so many missed ones the owner is gone. */
     homeBeatMs: 10_000,
+    /** A temporary file of a write that is older than this was left by a killed process; a write takes milliseconds. */
+    leftoverMs: 60_000,
     homeBeatsMissed: 3,
     /** config.yaml larger than this is refused before parsing (a real one has 20 KB). */
     configMaxBytes: 1 * MiB,

@@ -10,6 +10,7 @@ import type { Receipt } from '../ipc/contracts/supervisor.ts';
 import type { Config } from '../state/config/schema.ts';
 import { listProfiles, type Home } from '../state/home.ts';
 import { logBudgetBytes } from '../state/logs.ts';
+import { sweepLeftovers } from './leftovers.ts';
 import { keepBudget } from './logBudget.ts';
 import { ResourceBook } from './resources.ts';
 import type { SlotRunner } from './slotRunner.ts';
@@ -30,6 +31,7 @@ export class Upkeep implements Disposable {
   readonly #host: UpkeepHost;
   #samples = new Map<string, Sample>();
   #budgetAtMs = -Infinity;
+  #hasSwept = false;
 
   constructor(host: UpkeepHost) {
     this.#host = host;
@@ -55,6 +57,7 @@ export class Upkeep implements Disposable {
   /** `nowMs` is monotonic. */
   pulse(nowMs: number): void {
     this.#sampleAll(nowMs).catch((thrown: unknown) => this.#host.log.error('sampling failed', errorFields(thrown)));
+    if (!this.#hasSwept) this.#sweep();
     if (nowMs - this.#budgetAtMs < limits.logs.budgetMs) return;
     this.#budgetAtMs = nowMs;
     try {
@@ -63,6 +66,16 @@ export class Upkeep implements Disposable {
       // What stands in the way in the home must not end the process that keeps everything else alive.
       this.#host.log.error('the budget of the logs could not be kept', errorFields(thrown));
     }
+  }
+
+  /** Once after the start. */
+  #sweep(): void {
+    this.#hasSwept = true;
+    const { home, log } = this.#host;
+    sweepLeftovers(home).then(
+      (removed) => removed.length > 0 && log.info('files that killed processes had left behind were removed', { removed }),
+      (thrown: unknown) => log.warn('files that killed processes left behind could not be removed', errorFields(thrown)),
+    );
   }
 
   async #sampleAll(nowMs: number): Promise<void> {

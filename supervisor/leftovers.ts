@@ -1,0 +1,61 @@
+/**
+ * Files that a killed process left in the middle of a write: temporary siblings, records of locks, sockets. Removed once
+ * after a start of the supervisor, each only when its owner is proved gone or the file is far older than any write.
+ */
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { errnoOf } from '../base/errors.ts';
+import { limits } from '../base/limits.ts';
+import { listProfiles, type Home } from '../state/home.ts';
+import { lockHolder, readLock } from '../state/lock.ts';
+
+/** As `writeFileAtomic` names the sibling of a file. */
+const TEMPORARY = /\.[0-9a-f]{8}\.tmp$/;
+/** As `acquireLock` names the record that it links into place, also while a dead lock is cleared. */
+const LOCK_RECORD = /\.lock(?:\.clearing)*(?:\.[0-9a-f]{16}|\.clearing)$/;
+
+/** Answers what was removed. */
+export async function sweepLeftovers(home: Home, nowMs = Date.now()): Promise<string[]> {
+  const profiles = listProfiles(home).map((name) => home.profile(name));
+  const folders = new Set([home.run.dir, ...profiles.flatMap(({ dir, cronDir }) => [dir, cronDir])]);
+  const files = [...folders].flatMap((folder) => entriesOf(folder).map((name) => join(folder, name)));
+  const dead = files.filter((path) => (TEMPORARY.test(path) && isOld(path, nowMs)) || (LOCK_RECORD.test(path) && isDead(path, nowMs)));
+  const sockets = files.filter((path) => path.endsWith('.sock') && statSync(path, { throwIfNoEntry: false })?.isSocket());
+  for (const path of sockets) if (await refuses(path)) dead.push(path);
+  return dead.filter(removed);
+}
+
+function isOld(path: string, nowMs: number): boolean {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() === true && nowMs - stat.mtimeMs > limits.state.leftoverMs;
+}
+
+/** A record that cannot be read was cut off by the kill. */
+const isDead = (path: string, nowMs: number): boolean => (readLock(path) ? lockHolder(path) === undefined : isOld(path, nowMs));
+
+/** The kernel proves that no process listens. */
+function refuses(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => (socket.destroy(), resolve(false)));
+    socket.once('error', (thrown) => resolve(errnoOf(thrown) === 'ECONNREFUSED'));
+  });
+}
+
+function removed(path: string): boolean {
+  try {
+    rmSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function entriesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
