@@ -22,6 +22,8 @@ export const gatewayLimits = {
     webhookSendersMax: 500,
     /** How long a sender that was right passes the bound over all: most services deliver at least daily. */
     webhookKnownMs: 7 * 86_400_000,
+    /** A signature that names its time is good so long: Stripe and Slack ask for five minutes. */
+    webhookSkewMs: 300_000,
     webhookIdempotencyMs: 3_600_000,
     /** First pause before a lost platform is dialled again; doubles with jitter. */
     reconnectMinMs: 1_000,

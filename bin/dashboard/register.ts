@@ -10,6 +10,7 @@ import type { Config } from '../../state/config/schema.ts';
 import { issuerProblem, portalBaseUrl, signInSettings } from '../../state/config/signIn.ts';
 import { readSecrets } from '../../state/env.ts';
 import { setEnvValue } from '../../state/envFile.ts';
+import { dashboardEnv } from '../../state/startedWith.ts';
 import { openHome, prepareHome, type Home } from '../../state/home.ts';
 import { textOption, type Input } from '../command.ts';
 import { withProgress } from '../progress.ts';
@@ -42,7 +43,7 @@ export async function register(input: Input): Promise<number> {
   const restarted = await restartDashboard(home, 'agent dashboard register');
   if (input.json) printJson({ client_id: id, portal, callback, path: home.env, restarted });
   else {
-    print(`Registered with ${portal} as ${id}; people come back to ${callback}.`);
+    print(`Registered with ${portal} as ${id}; browsers are sent back to ${callback}.`);
     note(whenItCounts(restarted));
   }
   return exitCodes.ok;
@@ -66,7 +67,7 @@ function publicOrigin(home: Home, config: Config): string {
   if (publicUrl) return publicUrl.origin;
   const wrong = problems.find((problem) => problem.startsWith('dashboard.public_url'));
   if (wrong) throw new AgentError('CONFIG_INVALID', wrong);
-  const { host, port } = dashboardAddress(config, process.env);
+  const { host, port } = dashboardAddress(config, dashboardEnv(home.config));
   if (host === '0.0.0.0' || host === '::')
     throw new AgentError('CONFIG_INVALID', `the dashboard listens on ${host}, which is no address to come back to`, {
       fix: 'agent config set dashboard.public_url https://the-name-people-type',

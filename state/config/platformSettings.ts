@@ -32,6 +32,8 @@ const RouteSettings = z.looseObject({
   deliver: z.string().default('none'),
   /** `${NAME}` from `.env`; without one WEBHOOK_SECRET counts. */
   secret: z.string().optional(),
+  /** Events that make a turn, as the sender names them (`push`, `pull_request.opened`); default: all but GitHub's ping. */
+  events: z.array(z.string()).max(100).optional(),
   /** Profile whose agent answers; default: the profile of the gateway. */
   profile: z.string().optional(),
 });

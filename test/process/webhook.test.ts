@@ -62,7 +62,8 @@ t.test('a delivery is answered by what is wrong with it, and only a right one be
   const large = 'x'.repeat(limits.gateway.webhookBodyMaxBytes + 1);
   const table: { name: string; given: Promise<Response>; want: number }[] = [
     { name: 'signed', given: post(port, '/webhooks/build', body), want: 202 },
-    { name: 'unknown route', given: post(port, '/webhooks/nope', body), want: 404 },
+    { name: 'unknown route, like a wrong signature', given: post(port, '/webhooks/nope', body), want: 401 },
+    { name: 'unknown route, not a POST', given: fetch(`http://127.0.0.1:${port}/webhooks/nope`), want: 405 },
     { name: 'outside', given: post(port, '/', body), want: 404 },
     { name: 'a way out of the route', given: post(port, '/webhooks/../webhooks/build%2f..', body), want: 404 },
     { name: 'not a POST', given: fetch(`http://127.0.0.1:${port}/webhooks/build`), want: 405 },

@@ -13,6 +13,7 @@ import { checked } from '../../../ipc/link.ts';
 import { WebhookSettings } from '../../../state/config/platformSettings.ts';
 import { SendError, type Adapter, type AdapterHost, type Connection } from '../adapter.ts';
 import { deliveryIdOf, INSECURE_NO_AUTH, isAuthentic, MinuteRate } from './webhookAuth.ts';
+import { eventNames, isWanted, shownHeaders } from './webhookEvents.ts';
 import { Guesses, senderOf } from './webhookGuesses.ts';
 import { fillTemplate } from './webhookTemplate.ts';
 
@@ -22,6 +23,8 @@ interface Route {
   deliver: string;
   secret: string | undefined;
   profile: string | undefined;
+  /** Names of events that make a turn; undefined = all. */
+  events: readonly string[] | undefined;
   rate: MinuteRate;
   /** Guessing a secret is bounded as well. */
   guesses: Guesses;
@@ -35,6 +38,11 @@ class WebhookAdapter implements Adapter {
   #routes = new Map<string, Route>();
   /** Made by command; kept for their rates, by name. */
   #subscribed = new Map<string, Pick<Route, 'rate' | 'guesses'>>();
+  /** What a delivery for no route is judged by: it has no secret, so it refuses everything, and counts guesses. */
+  readonly #unknown: Route = {
+    ...{ name: '', prompt: '', deliver: 'none', secret: undefined, profile: undefined, events: undefined },
+    ...newRates(),
+  };
   #server: Server | undefined;
 
   constructor(host: AdapterHost) {
@@ -43,8 +51,8 @@ class WebhookAdapter implements Adapter {
 
   provision({ settings, secrets }: Parameters<Adapter['provision']>[0]): void {
     this.#settings = checked(WebhookSettings, settings, 'CONFIG_INVALID', 'platforms.webhook');
-    for (const [name, { prompt, deliver, secret, profile }] of Object.entries(this.#settings.routes))
-      this.#routes.set(name, { name, prompt, deliver, secret: secret ?? secrets.get('WEBHOOK_SECRET'), profile, ...newRates() });
+    for (const [name, { prompt, deliver, secret, profile, events }] of Object.entries(this.#settings.routes))
+      this.#routes.set(name, { name, prompt, deliver, secret: secret ?? secrets.get('WEBHOOK_SECRET'), profile, events, ...newRates() });
   }
 
   validate(): void {
@@ -129,10 +137,11 @@ class WebhookAdapter implements Adapter {
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const name = /^\/webhooks\/([\w.-]+)\/?(?:\?.*)?$/.exec(request.url ?? '')?.[1];
-    const route = name === undefined ? undefined : (this.#routes.get(name) ?? this.#subscription(name));
-    if (!route) throw new HttpProblem(404, 'Unknown route', `there is no webhook route here: ${(request.url ?? '').split('?')[0]}`);
+    if (name === undefined) throw new HttpProblem(404, 'Not found', `no webhook is delivered to ${(request.url ?? '').split('?')[0]}`);
     if (request.method !== 'POST')
       throw new HttpProblem(405, 'Method not allowed', 'a webhook is delivered with POST', undefined, { allow: 'POST' });
+    // An unknown route refuses as one whose secret is wrong, so that names cannot be probed.
+    const route = this.#routes.get(name) ?? this.#subscription(name) ?? this.#unknown;
     const body = await readBody(request);
     const nowMs = Date.now();
     const sender = senderOf(request);
@@ -140,7 +149,8 @@ class WebhookAdapter implements Adapter {
     if (blockedMs > 0) throw tooManyGuesses(blockedMs);
     if (!isAuthentic(route.secret, request.headers, body)) {
       route.guesses.wrong(sender, nowMs);
-      throw new HttpProblem(401, 'Not authentic', `the signature or the secret is missing or wrong for ${route.name}`);
+      if (route === this.#unknown) this.#host.log.warn(`webhook: a delivery came for the unknown route ${name}`);
+      throw new HttpProblem(401, 'Not authentic', `there is no route ${name} with this signature or secret`);
     }
     route.guesses.right(sender, nowMs);
     // Open to programs of this machine; a browser brings what any page of the web made up.
@@ -150,8 +160,14 @@ class WebhookAdapter implements Adapter {
     if (waitMs > 0) throw tooMany(waitMs);
     const raw = body.toString('utf8');
     const payload = parsePayload(raw, request.headers['content-type'] ?? '');
+    // Slack proves an address by asking for this word back.
+    if (isRecord(payload) && payload.type === 'url_verification' && typeof payload.challenge === 'string')
+      return sendJson(response, 200, { challenge: payload.challenge });
+    const names = eventNames(request.headers, payload);
+    if (!isWanted(names, route.events)) return sendJson(response, 200, { status: 'ignored', event: names[0] ?? null });
     this.#requirePlaces(route);
-    this.#store(route, { payload, raw, deliveryId: deliveryIdOf(request.headers) ?? uuid(), nowMs }, response);
+    const text = fillTemplate(route.prompt, payload, raw, shownHeaders(request.headers));
+    this.#store(route, { text, deliveryId: deliveryIdOf(request.headers) ?? uuid(), nowMs }, response);
   }
 
   /** One that was made by command, as its file says now. Its rates live as long as this connection. */
@@ -161,7 +177,7 @@ class WebhookAdapter implements Adapter {
     const rates = this.#subscribed.get(name) ?? newRates();
     this.#subscribed.set(name, rates);
     const secret = /\$\{\w+\}/.test(of.secret) || of.secret === INSECURE_NO_AUTH ? undefined : of.secret;
-    return { name, prompt: of.prompt, deliver: of.deliver, secret, profile: of.profile, ...rates };
+    return { name, prompt: of.prompt, deliver: of.deliver, secret, profile: of.profile, events: undefined, ...rates };
   }
 
   /** What config.yaml says is checked at the start; a route made by command may point to what has gone since. */
@@ -171,17 +187,13 @@ class WebhookAdapter implements Adapter {
     if (!isNowhere(deliver) && !this.#host.target(deliver)) throw gone('nothing answers to where its answers go');
   }
 
-  #store(
-    route: Route,
-    { payload, raw, deliveryId, nowMs }: { payload: unknown; raw: string; deliveryId: string; nowMs: number },
-    response: ServerResponse,
-  ): void {
+  #store(route: Route, { text, deliveryId, nowMs }: { text: string; deliveryId: string; nowMs: number }, response: ServerResponse): void {
     const received = this.#host.receive({
       chat: route.name,
       chatType: 'route',
       user: route.name,
       identities: [],
-      text: fillTemplate(route.prompt, payload, raw),
+      text,
       messageId: deliveryId,
       at: nowMs,
       reply: isNowhere(route.deliver) ? null : (this.#host.target(route.deliver) ?? null),
@@ -205,6 +217,7 @@ const newRates = (): Pick<Route, 'rate' | 'guesses'> => ({
 
 /** Browsers name the page behind every POST, and no page can keep them from it. */
 const isFromPage = ({ headers }: IncomingMessage): boolean => headers.origin !== undefined || headers['sec-fetch-site'] !== undefined;
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 const isNowhere = (deliver: string): boolean => deliver === 'none' || deliver === 'local' || deliver === '';
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 

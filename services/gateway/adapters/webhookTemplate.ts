@@ -1,11 +1,11 @@
-/** `{field.path}` in a prompt becomes the payload's value; an unknown path stays as it is written (reference, Webhooks). */
+/** `{field.path}` in a prompt becomes the payload's value, `{headers.name}` a header of the delivery; an unknown path stays as it is written (reference, Webhooks). */
 import { limits } from '../../../base/limits.ts';
 
-/** `raw` is the body as received, for `{__raw__}`. */
-export function fillTemplate(template: string, payload: unknown, raw: string): string {
+/** `raw` is the body as received, for `{__raw__}`; names of `headers` are lower case. */
+export function fillTemplate(template: string, payload: unknown, raw: string, headers: Record<string, string> = {}): string {
   return template.replace(/\{([\w$-]+(?:\.[\w$-]+)*)\}/g, (literal, path: string) => {
     if (path === '__raw__') return cut(raw, limits.gateway.webhookRawMaxChars);
-    const value = valueAt(payload, path.split('.'));
+    const value = headers[/^headers\.(.+)$/.exec(path.toLowerCase())?.[1] ?? ''] ?? valueAt(payload, path.split('.'));
     if (value === undefined) return literal;
     return cut(typeof value === 'string' ? value : JSON.stringify(value), limits.gateway.webhookFieldMaxChars);
   });
