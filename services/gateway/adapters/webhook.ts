@@ -40,7 +40,12 @@ class WebhookAdapter implements Adapter {
   #subscribed = new Map<string, Pick<Route, 'rate' | 'guesses'>>();
   /** What a delivery for no route is judged by: it has no secret, so it refuses everything, and counts guesses. */
   readonly #unknown: Route = {
-    ...{ name: '', prompt: '', deliver: 'none', secret: undefined, profile: undefined, events: undefined },
+    name: '',
+    prompt: '',
+    deliver: 'none',
+    secret: undefined,
+    profile: undefined,
+    events: undefined,
     ...newRates(),
   };
   #server: Server | undefined;
