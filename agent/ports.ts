@@ -28,7 +28,14 @@ export type ModelMessage =
   /** Stands for earlier messages that were compressed; told apart from what anybody said. */
   | { role: 'summary'; content: string }
   | { role: 'assistant'; content: string; toolCalls: ToolCall[] }
-  | { role: 'tool'; toolCallId: string; toolName: string; content: string; isError: boolean };
+  | {
+      role: 'tool';
+      toolCallId: string;
+      toolName: string;
+      content: string;
+      isError: boolean;
+      files?: readonly PromptFile[] | undefined;
+    };
 
 /** A tool as the model is told of it. */
 export interface ToolSpec {
@@ -100,6 +107,8 @@ export interface ToolResult {
   text: string;
   /** The same as data, for surfaces. */
   data?: unknown;
+  /** Images that it came with, as copies of ours. */
+  files?: readonly (PromptFile & { size: number })[] | undefined;
   isError: boolean;
 }
 

@@ -122,12 +122,13 @@ const exhausted = (answer: Answer): Answer => ({
 
 // --- small rules ---
 
-const toolMessage = (call: ToolCall, { text, isError }: ToolResult): ModelMessage => ({
+const toolMessage = (call: ToolCall, { text, isError, files }: ToolResult): ModelMessage => ({
   role: 'tool',
   toolCallId: call.id,
   toolName: call.name,
   content: text,
   isError,
+  ...(files?.length ? { files } : {}),
 });
 
 /** Some servers number their calls from zero in each answer; surfaces and the transcript need ids that do not repeat. */

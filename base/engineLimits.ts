@@ -84,6 +84,8 @@ export const engineLimits = {
     keyRetriesMax: 1,
     /** A prompt's image as it goes to a provider (their own limits lie between 5 and 20 MB). */
     imageMaxBytes: 20 * MiB,
+    /** Images of tool results that go with one request, the newest: each costs some thousand tokens, every time. */
+    toolImagesMax: 8,
     /** Messages at the end of a prompt that carry a cache mark, beside the system prompt (reference, Prompt caching). */
     cacheMarksMax: 3,
     /** Models of provider packages kept from turn to turn, for one model, its key pool and its fallbacks (about 100 KB each). */

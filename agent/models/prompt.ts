@@ -24,10 +24,22 @@ export interface PromptParts {
 
 export async function promptOf({ system, messages, vision, cacheMark, originals }: PromptParts): Promise<Prompt> {
   const prompt: Prompt = system ? [{ role: 'system', content: system }] : [];
+  const recent = new Set(
+    messages.flatMap((message) => (message.role === 'tool' ? (message.files ?? []) : [])).slice(-limits.models.toolImagesMax),
+  );
+  let shown: PromptFile[] = [];
+  // Results take text alone with most providers: their images follow all results of one answer, as a message of the user.
+  const showImages = async () => {
+    if (shown.length > 0) prompt.push(await withFiles({ role: 'user', content: TOOL_IMAGES, files: shown }, vision));
+    shown = [];
+  };
   for (const message of messages) {
+    if (message.role !== 'tool') await showImages();
     const told = message.role === 'user' && message.files?.length ? await withFiles(message, vision) : plainMessage(message, originals);
     if (told) prompt.push(told);
+    if (message.role === 'tool' && message.files) shown.push(...message.files.filter((file) => recent.has(file)));
   }
+  await showImages();
   if (cacheMark) mark(prompt, cacheMark);
   return prompt;
 }
@@ -41,6 +53,7 @@ function mark(prompt: Prompt, providerOptions: ProviderOptions): void {
   for (const index of prompt[0]?.role === 'system' ? [0, ...last] : last) prompt[index] = { ...prompt[index]!, providerOptions };
 }
 
+const TOOL_IMAGES = '[Images of the tool results above, added by the service.]';
 const SUMMARY_START = '[Summary of the earlier conversation, made by the service; nobody said this.]';
 const SUMMARY_END = '[End of the summary. The conversation goes on below.]';
 

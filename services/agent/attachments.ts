@@ -52,6 +52,18 @@ export async function storeAttachments(context: WorkerContext, inputs: readonly 
   return stored;
 }
 
+/** Copies of images in a tool's result; what is no image, or over the limits, is left out. Errors: DISK_FULL, HOME_UNUSABLE. */
+export function storeImages(context: WorkerContext, tool: string, images: readonly { data: string }[]): Attachment[] {
+  const stored: Attachment[] = [];
+  for (const { data } of images.slice(0, limits.attachments.perPromptMax)) {
+    const bytes = Buffer.from(data, 'base64');
+    const kind = kinds.find(({ matches }) => matches(bytes));
+    if (!kind?.mediaType.startsWith('image/') || bytes.length > limits.attachments.fileMaxBytes) continue;
+    stored.push(keep(context, `${tool}-${stored.length + 1}.${kind.extension}`, bytes, 'result'));
+  }
+  return stored;
+}
+
 function keep({ paths }: WorkerContext, name: string, bytes: Buffer, field: string): Attachment {
   const kind = kinds.find(({ matches }) => matches(bytes));
   if (!kind || bytes.length === 0) {

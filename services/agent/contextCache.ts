@@ -3,7 +3,7 @@
  * are new. The store itself says what changed, by triggers of this connection, so that no writer can forget to.
  */
 import type { ContextRow } from '../../agent/compress/plan.ts';
-import type { ModelMessage, ToolCall } from '../../agent/ports.ts';
+import type { ModelMessage, PromptFile, ToolCall } from '../../agent/ports.ts';
 import { limits } from '../../base/limits.ts';
 import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import type { Store } from './store.ts';
@@ -98,21 +98,30 @@ export class ContextCache {
 
 function toModelMessage(row: Row): ModelMessage | undefined {
   switch (row.role) {
-    case 'user': {
-      if (row.attachments === null) return { role: 'user', content: row.content };
-      const files = JSON.parse(row.attachments) as Attachment[];
-      return { role: 'user', content: row.content, files: files.map(({ media_type, ...file }) => ({ ...file, mediaType: media_type })) };
-    }
+    case 'user':
+      return { role: 'user', content: row.content, ...filesOf(row) };
     case 'assistant': {
       const toolCalls = row.tool_calls === null ? [] : (JSON.parse(row.tool_calls) as ToolCall[]);
       return row.content || toolCalls.length ? { role: 'assistant', content: row.content, toolCalls } : undefined;
     }
     case 'tool':
-      return { role: 'tool', toolCallId: row.tool_call_id!, toolName: row.tool_name!, content: row.content, isError: row.is_error === 1 };
+      return {
+        role: 'tool',
+        toolCallId: row.tool_call_id!,
+        toolName: row.tool_name!,
+        content: row.content,
+        isError: row.is_error === 1,
+        ...filesOf(row),
+      };
     case 'system':
       // A system message in the middle of a conversation is refused by some providers.
       return row.kind === 'summary'
         ? { role: 'summary', content: row.content }
         : { role: 'user', content: `[Note of the service, not of the user: ${row.content}]` };
   }
+}
+
+function filesOf({ attachments }: Row): { files?: PromptFile[] } {
+  if (attachments === null) return {};
+  return { files: (JSON.parse(attachments) as Attachment[]).map(({ media_type, ...file }) => ({ ...file, mediaType: media_type })) };
 }

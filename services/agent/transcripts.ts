@@ -283,9 +283,10 @@ export class Transcripts {
   }
 
   addToolResult(sessionId: string, turnId: number, call: ToolCall, result: ToolResult): void {
+    const files = result.files?.map(({ mediaType, ...file }) => ({ ...file, media_type: mediaType }));
     this.#store.run(
-      `INSERT INTO messages (session_id, turn_id, position, role, content, tool_call_id, tool_name, is_error, timestamp)
-       VALUES (@session, @turn, ${NEXT_POSITION}, 'tool', @content, @call, @name, @failed, @now)`,
+      `INSERT INTO messages (session_id, turn_id, position, role, content, tool_call_id, tool_name, is_error, attachments, timestamp)
+       VALUES (@session, @turn, ${NEXT_POSITION}, 'tool', @content, @call, @name, @failed, @files, @now)`,
       {
         session: sessionId,
         turn: turnId,
@@ -293,6 +294,7 @@ export class Transcripts {
         call: call.id,
         name: call.name,
         failed: result.isError ? 1 : 0,
+        files: files?.length ? JSON.stringify(files) : null,
         now: Date.now(),
       },
     );

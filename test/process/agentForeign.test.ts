@@ -1,6 +1,7 @@
 /** Tools of MCP servers in a conversation: who is asked before one runs, and what is said when one is redefined. */
 import t from 'tap';
 import { listTools } from '../../ipc/contracts/mcp.ts';
+import { sessionAttachment, sessionAttachments } from '../../ipc/contracts/rpcAttachments.ts';
 import { answerApproval, connect, useTool } from '../harness/agentClient.ts';
 import { testHome } from '../harness/home.ts';
 import { fixture, node } from '../harness/mcp.ts';
@@ -14,6 +15,7 @@ const servers = {
   known: node(fixture('hinted')),
   strange: node(fixture('hinted'), { trust: 'untrusted' }),
   odd: node(fixture('hinted'), { trust: 'perhaps', connect_timeout: 61 }),
+  artist: node(fixture('draws')),
   trusted: node(fixture('hinted'), { trust: 'full', connect_timeout: 62 }),
 };
 const home = testHome({ 'config.yaml': JSON.stringify({ mcp_servers: servers }) });
@@ -67,4 +69,17 @@ t.test('a redefined tool is announced, and what was allowed of it is asked about
   t.equal(notices.length, 1);
   await use('reads');
   t.equal(client.events.slice(from).filter(({ type }) => type === 'notice').length, 1, 'once');
+});
+
+t.test('an image of a result is kept with its message, for the model and for surfaces', async (t) => {
+  using client = await connect(worker);
+  const session_id = await client.create();
+  t.match(await useTool(client, session_id, 'mcp__artist__draw', {}), { is_error: false, result_text: /^drawn\n\[image image\/png/ });
+  const { files } = await client.link.call(sessionAttachments, { session_id });
+  t.match(files, [{ kind: 'image', name: 'mcp__artist__draw-1.png', media_type: 'image/png' }]);
+  t.equal(files.length, 1, 'what is no image is left out');
+  t.match(await client.link.call(sessionAttachment, { session_id, attachment: files[0]!.id }), {
+    media_type: 'image/png',
+    data_base64: /^iVBOR/,
+  });
 });

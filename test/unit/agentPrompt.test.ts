@@ -1,9 +1,10 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { Connections } from '../../agent/models/connections.ts';
 import type { Adapter, Prompt, ProviderOptions } from '../../agent/models/endpoint.ts';
 import type { EndpointSettings } from '../../agent/models/kinds.ts';
 import { promptOf, type AssistantContent } from '../../agent/models/prompt.ts';
-import type { ModelMessage } from '../../agent/ports.ts';
+import type { ModelMessage, PromptFile } from '../../agent/ports.ts';
 import { limits } from '../../base/limits.ts';
 
 t.test('a message is put into the words of a provider once; marks and signed thoughts of one call do not stay with it', async (t) => {
@@ -30,6 +31,38 @@ t.test('a message is put into the words of a provider once; marks and signed tho
   ];
   const answers = [await ask(7), await ask(7, new Map([['c1', signed]])), await ask(7)].map((prompt) => prompt.at(-1)!.content.length);
   t.strictSame(answers, [1, 2, 1]);
+});
+
+t.test('images of tool results follow all results of an answer; only the newest go along', async (t) => {
+  const dir = t.testdir({ 'a.png': 'picture' });
+  const image = (name: string): PromptFile => ({ kind: 'image', name, mediaType: 'image/png', path: join(dir, 'a.png') });
+  const result = (id: string, files?: PromptFile[]): ModelMessage => ({
+    role: 'tool',
+    toolCallId: id,
+    toolName: 'look',
+    content: id,
+    isError: false,
+    files,
+  });
+  const calls = ['c1', 'c2'].map((id) => ({ id, name: 'look', args: {} }));
+  const old = Array.from({ length: limits.models.toolImagesMax }, (_, n) => image(`old-${n}`));
+  const messages: ModelMessage[] = [
+    { role: 'assistant', content: '', toolCalls: calls },
+    result('c1', [image('first')]),
+    result('c2'),
+    { role: 'assistant', content: '', toolCalls: calls },
+    result('c1', old),
+    result('c2'),
+  ];
+  const shape = async (count: number, vision = true) =>
+    (await promptOf({ system: '', messages: messages.slice(0, count), vision, cacheMark: undefined, originals: new Map() })).map(
+      ({ role, content }) => `${role} ${(content as { type: string }[]).map(({ type }) => type).join(' ')}`,
+    );
+  t.same(await shape(3), ['assistant tool-call tool-call', 'tool tool-result', 'tool tool-result', 'user text file']);
+  const whole = await shape(6);
+  t.equal(whole.length, 7, 'the first image is left out');
+  t.equal(whole.at(-1), `user text${' file'.repeat(limits.models.toolImagesMax)}`);
+  t.equal((await shape(3, false)).at(-1), 'user text', 'a model that sees none reads where it is');
 });
 
 t.test('a connection is kept for the same model, address, headers and key, and so many of them', async (t) => {

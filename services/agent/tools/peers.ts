@@ -9,6 +9,7 @@ import { enqueueDelivery } from '../../../ipc/contracts/gateway.ts';
 import { callTool, listServers, listTools, reload, type ServerState } from '../../../ipc/contracts/mcp.ts';
 import type { Method } from '../../../ipc/method.ts';
 import type { WorkerContext } from '../../worker.ts';
+import { storeImages } from '../attachments.ts';
 
 interface Asking {
   signal: AbortSignal;
@@ -82,6 +83,11 @@ export interface McpTools extends ForeignTools {
   reload(signal: AbortSignal): Promise<{ names: string[]; servers: ServerState[] }>;
 }
 
+const isImage = (block: unknown): block is { data: string } => {
+  const { type, data } = (block ?? {}) as { type?: unknown; data?: unknown };
+  return type === 'image' && typeof data === 'string';
+};
+
 /** Asked only when servers are configured, so that the broker is not started for nothing; a turn never fails over it. */
 export function mcpTools(context: WorkerContext): McpTools {
   const profile = context.profile;
@@ -131,8 +137,12 @@ export function mcpTools(context: WorkerContext): McpTools {
       }
     },
     async call(name, args, signal) {
-      const { text, structured, is_error } = await context.peer('mcp').call(callTool, { name, args, profile }, { signal });
-      return { text, data: structured ?? { text }, isError: is_error };
+      const { text, content, structured, is_error } = await context.peer('mcp').call(callTool, { name, args, profile }, { signal });
+      const files = storeImages(context, name, content.filter(isImage)).map(({ media_type, ...file }) => ({
+        ...file,
+        mediaType: media_type,
+      }));
+      return { text, data: structured ?? { text }, isError: is_error, ...(files.length > 0 ? { files } : {}) };
     },
   };
 }
