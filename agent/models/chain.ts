@@ -11,7 +11,7 @@ import { Connections } from './connections.ts';
 import { CredentialPool, type PoolStrategy } from './credentials.ts';
 import { loadAdapter } from './endpoint.ts';
 import { guessVision, noFacts, type ModelFacts } from './facts.ts';
-import { cutError, failureOf, refusedError, type Failure } from './failure.ts';
+import { cutError, failureOf, fixOf, refusedError, type Failure } from './failure.ts';
 import { fed } from './feed.ts';
 import type { Credential, EndpointSettings } from './kinds.ts';
 import type { AssistantContent } from './prompt.ts';
@@ -128,7 +128,7 @@ class Chain {
       if (this.#at + 1 >= this.#routes.length) throw exhausted(failed);
       this.#at++;
       this.#key = undefined;
-      tell({ type: 'fallback', provider: this.route.provider, model: this.route.model, reason: `${route.provider}: ${failure.says}` });
+      tell({ type: 'fallback', provider: this.route.provider, model: this.route.model, reason: fallbackReason(route, failure) });
     }
   }
 
@@ -267,6 +267,10 @@ class Chain {
     return this.#parts.welcomeHosts !== undefined && isWelcome(settings, this.#parts.welcomeHosts);
   }
 }
+
+/** What only the user can change is named although another model answers. */
+const fallbackReason = (route: EndpointSettings, failure: Failure): string =>
+  `${route.provider}: ${failure.says}${failure.trouble === 'notFree' ? ` (${fixOf(failure, route)})` : ''}`;
 
 const closedRoute = (says: string): Failure => ({
   trouble: 'route',

@@ -144,7 +144,8 @@ export function refusedError(settings: EndpointSettings, failure: Failure, other
   );
 }
 
-function fixOf(failure: Failure, { keyEnv, baseUrl, detected }: EndpointSettings): string {
+/** What the user can do about it. */
+export function fixOf(failure: Failure, { keyEnv, baseUrl, detected }: EndpointSettings): string {
   const { trouble, status, alternates, askedMs, upgradeUrl, hasAnswered, cause } = failure;
   const other = alternates[0] ? `, or choose ${alternates[0]}` : '';
   const checkKey = keyEnv ? `check the key in ${keyEnv}` : 'set key_env of the provider and put the key into .env';

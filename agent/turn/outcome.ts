@@ -1,5 +1,5 @@
 /** How a turn ends, and the words for what went wrong in it. */
-import { isAgentError, messageOf } from '../../base/errors.ts';
+import { isAgentError, messageOf, type AgentError } from '../../base/errors.ts';
 import { abortReason } from '../../base/time.ts';
 import type { ToolResult, Usage } from '../ports.ts';
 
@@ -7,6 +7,11 @@ export interface TurnError {
   code: string;
   message: string;
   fix: string | null;
+  /** Of a provider that says more in its refusal (interface spec, Errors); `retry_after` in seconds. */
+  reason?: string;
+  retry_after?: number;
+  upgrade_url?: string;
+  alternates?: readonly string[];
 }
 
 export interface TurnEnd {
@@ -38,8 +43,18 @@ function interruptError(reason: unknown): TurnError | null {
 
 export function turnError(thrown: unknown): TurnError {
   return isAgentError(thrown)
-    ? { code: thrown.code, message: thrown.message, fix: thrown.fix ?? null }
+    ? { code: thrown.code, message: thrown.message, fix: thrown.fix ?? null, ...refusalFacts(thrown) }
     : { code: 'INTERNAL', message: messageOf(thrown), fix: 'agent logs agent -n 50 shows the stack' };
+}
+
+function refusalFacts({ facts = {}, retryAfterMs }: AgentError): Omit<TurnError, 'code' | 'message' | 'fix'> {
+  const { reason, upgrade_url: upgradeUrl, alternates } = facts;
+  return {
+    ...(typeof reason === 'string' ? { reason } : {}),
+    ...(retryAfterMs === undefined ? {} : { retry_after: Math.ceil(retryAfterMs / 1_000) }),
+    ...(typeof upgradeUrl === 'string' ? { upgrade_url: upgradeUrl } : {}),
+    ...(Array.isArray(alternates) && alternates.length > 0 ? { alternates: alternates as string[] } : {}),
+  };
 }
 
 /** What the model reads of a tool that threw. */

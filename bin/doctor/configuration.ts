@@ -1,8 +1,11 @@
 /** What the operator wrote: config.yaml, and whether the programs, keys and names in it are there. */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { isProviderKind, kindOf, kindTable, providerKinds } from '../../agent/models/kinds.ts';
+import { resolveNamed, usableProviders, type ProviderEntry, type ResolveInput } from '../../agent/models/resolve.ts';
 import { messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { readJson } from '../../state/atomicFile.ts';
 import { newerForm } from '../../state/config/schema.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import type { ProfilePaths } from '../../state/home.ts';
@@ -37,39 +40,69 @@ function configFiles(scene: Scene): Finding[] {
   });
 }
 
-/** Kinds this release speaks, and the key each takes by default. */
-const KINDS: Readonly<Record<string, string | undefined>> = { 'openai-compatible': undefined, openai: 'OPENAI_API_KEY', demo: undefined };
-
+/** Resolved as the agent worker resolves them: what this calls healthy answers. */
 async function providers(scene: Scene): Promise<Finding[]> {
   const { providers: entries = {}, model } = scene.config().config;
-  const secrets = scene.secrets();
+  const input = resolveInput(scene);
   const named = model?.provider;
-  if (named !== undefined && named !== 'demo' && named !== 'openai' && !(named in entries))
+  const names = Object.keys(entries);
+  if (named !== undefined && named !== 'demo' && !isProviderKind(named) && !names.includes(named))
     return [fail(`model.provider names "${named}", which is not under providers`, 'agent config edit')];
-  const rows = Object.entries(entries);
-  if (rows.length === 0) {
-    if (secrets.get('OPENAI_API_KEY')) return [ok('OPENAI_API_KEY is set')];
+  if (names.length === 0 && (named === undefined || named === 'demo')) {
+    const usable = usableProviders(input);
+    if (usable.length > 0) return Promise.all(usable.map((name) => provider(scene, name, input)));
     return [
       named === 'demo'
         ? ok('the rehearsal model')
         : warn('none is configured', 'put OPENAI_API_KEY=… into .env, or name a local server: docs/models.md'),
     ];
   }
-  return Promise.all(
-    rows.map(async ([name, entry]): Promise<Finding> => {
-      const kind = entry.kind ?? (name === 'openai' ? 'openai' : 'openai-compatible');
-      if (!(kind in KINDS))
-        return fail(`kind ${kind} is not spoken by this version`, `use one of ${Object.keys(KINDS).join(', ')}`, { of: name });
-      const key = entry.key_env ?? KINDS[kind];
-      if (key && !secrets.get(key)) return fail(`${key} is not set`, `put ${key}=… into ${scene.home.env}`, { of: name });
-      if (kind === 'openai-compatible' && !entry.base_url)
-        return fail('it has no base_url', `agent config set providers.${name}.base_url http://…`, { of: name });
-      const unset = placeholders(entry.headers, secrets.get);
-      if (unset.length) return warn(`${unset.join(', ')} in its headers is not set`, `put it into ${scene.home.env}`, { of: name });
-      const seen = key ? `${key} is set` : 'needs no key';
-      return { ...(scene.online && entry.base_url ? await reach(entry.base_url, seen) : ok(seen)), of: name };
-    }),
-  );
+  const all = named === undefined || named === 'demo' || names.includes(named) ? names : [...names, named];
+  return Promise.all(all.map((name) => provider(scene, name, input)));
+}
+
+async function provider(scene: Scene, name: string, input: ResolveInput): Promise<Finding> {
+  const entry: ProviderEntry = input.providers?.[name] ?? {};
+  const kind = kindOf(name, entry.kind);
+  if (kind === 'demo') return { ...ok('the rehearsal model'), of: name };
+  // Which model is chosen is no matter of the provider's own settings.
+  const settings = resolveNamed(`${name}:any`, input);
+  if (typeof settings === 'string') return fail(settings, providerFix(scene, name, entry), { of: name });
+  const unset = placeholders(entry.headers, (variable) => input.secret(variable));
+  if (unset.length) return warn(`${unset.join(', ')} in its headers is not set`, `put it into ${scene.home.env}`, { of: name });
+  const seen = settings.signedIn ? 'signed in' : settings.keyEnv ? `${settings.keyEnv} is set` : 'needs no key';
+  return { ...(scene.online ? await reach(settings.baseUrl, seen) : ok(seen)), of: name };
+}
+
+function providerFix({ home }: Scene, name: string, { kind, key_env: keyEnv, base_url: baseUrl, oauth }: ProviderEntry): string {
+  if (oauth && !keyEnv) return `agent auth login ${name}`;
+  const dialect = kindOf(name, kind);
+  const facts = isProviderKind(dialect) ? kindTable[dialect] : undefined;
+  if (!facts) return `use one of ${providerKinds.join(', ')}`;
+  if (!baseUrl && !facts.baseUrl) return `agent config set providers.${name}.base_url http://…`;
+  return `put ${keyEnv ?? facts.keyEnvs[0] ?? 'its key'}=… into ${home.env}`;
+}
+
+function resolveInput(scene: Scene): ResolveInput {
+  const { config } = scene.config();
+  const secrets = scene.secrets();
+  return {
+    providers: config.providers,
+    secret: (name) => secrets.get(name),
+    bearer: (name) => signInOf(scene.home.auth, name),
+    demo: false,
+    envFile: scene.home.env,
+  };
+}
+
+/** The access token of a provider that was signed in to, unless it was declared void. */
+function signInOf(file: string, provider: string): string | undefined {
+  try {
+    const { providers = {} } = readJson(file) as { providers?: Record<string, { access_token?: string }> };
+    return (Object.hasOwn(providers, provider) && providers[provider]!.access_token) || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** No request of the model's: whether anything answers at its address. */

@@ -4,7 +4,7 @@
  */
 import { z } from '../../base/lazyZod.ts';
 import { notice } from '../method.ts';
-import { Attachment, Plan, QueuedPrompt, SessionInfo, UsageTotals } from './rpcRecords.ts';
+import { Attachment, Plan, QueuedPrompt, SessionInfo, TurnProblem, UsageTotals } from './rpcRecords.ts';
 import { requestKinds, withdrawReasons } from './rpcRequests.ts';
 
 /** `seq` rises by one per session and survives a restart of the worker; session-less events have `session_id` and `seq` null. */
@@ -19,8 +19,6 @@ export const event = notice('event', EventParams);
 
 const Empty = z.object({});
 const Outcome = z.enum(['complete', 'interrupted', 'error']);
-const Problem = z.object({ code: z.string(), message: z.string(), fix: z.string().nullable() });
-
 /** Payloads by type. */
 export const eventPayloads = {
   'gateway.ready': z.object({ protocol: z.number(), version: z.string(), epoch: z.string(), heartbeat_ms: z.number() }),
@@ -49,7 +47,7 @@ export const eventPayloads = {
     text: z.string(),
     status: Outcome,
     usage: UsageTotals.nullable(),
-    error: Problem.nullable(),
+    error: TurnProblem.nullable(),
     duration_ms: z.number(),
   }),
   /** The model has begun to write the arguments of a call. */

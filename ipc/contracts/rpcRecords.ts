@@ -39,6 +39,18 @@ export type TodoItem = z.infer<typeof TodoItem>;
 export const Plan = z.object({ todos: z.array(TodoItem), revision: z.number() });
 export type Plan = z.infer<typeof Plan>;
 
+/** Why a turn failed. */
+export const TurnProblem = z.object({
+  code: z.string(),
+  message: z.string(),
+  fix: z.string().nullable(),
+  /** Interface spec, Errors: of a structured refusal by the inference host; seconds. */
+  reason: z.string().optional(),
+  retry_after: z.number().optional(),
+  upgrade_url: z.string().optional(),
+  alternates: z.array(z.string()).optional(),
+});
+
 export const Message = z.object({
   id: z.number(),
   role: z.enum(['user', 'assistant', 'system', 'tool']),
@@ -52,7 +64,7 @@ export const Message = z.object({
   /** Of a failed tool. */
   is_error: z.boolean(),
   /** What went wrong with a turn, on its last assistant row. */
-  error: z.object({ code: z.string(), message: z.string(), fix: z.string().nullable() }).nullable(),
+  error: TurnProblem.nullable(),
   /** From the prompt to the last word of its turn, on its last assistant row. */
   duration_ms: z.number().nullable(),
   attachments: z.array(Attachment).nullable(),

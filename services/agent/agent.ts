@@ -31,6 +31,7 @@ import { defaultDirectory, infoOf, leftBehind, removeSessions, type SessionParts
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
 import type { Store } from './store.ts';
+import { watchSetup } from './setupWatch.ts';
 import { createSkillDesk } from './skills.ts';
 import { SideQuestions } from './sideQuestions.ts';
 import { StagedWrites } from './stagedWrites.ts';
@@ -106,6 +107,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   void keepHouse(parts);
   const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
   const company = watchCompany(context, () => turns.active().length + side.active().length + toolbox.processes.running);
+  const setup = watchSetup({ context, desk, events });
   toolbox.warm();
   await loadModel(context, desk);
 
@@ -141,11 +143,13 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
     started() {
       turns.resumeQueues();
       background.resume();
-      void desk.lookAround();
+      setup.look();
+      void desk.lookAround().then(() => setup.look());
       void skills.warm();
     },
     async [Symbol.asyncDispose]() {
       clearInterval(housekeeping);
+      setup[Symbol.dispose]();
       company[Symbol.dispose]();
       await toolbox[Symbol.asyncDispose]();
       await search.close();

@@ -114,6 +114,17 @@ export function chosenModel(
   });
 }
 
+/**
+ * Refuses what chosenModel refuses. A bare name is looked for in the list of its provider, which is fetched where none is
+ * known yet; a list that cannot be had refuses nothing. Errors: UNKNOWN_MODEL, NO_PROVIDER.
+ */
+export async function requireModel(parts: SwitchParts, words: Pick<ModelWords, 'name' | 'provider'>): Promise<void> {
+  const { desk } = parts;
+  const resolution = desk.resolveAs({ model: words.name || undefined, provider: words.provider });
+  if (words.name && words.provider === undefined && resolution.kind === 'endpoint') await desk.catalog.list(resolution.settings);
+  chosenModel(parts, words);
+}
+
 /** The provider whose list has that model: the one in use before the others. */
 function listedBy(desk: ModelDesk, model: string): string | undefined {
   const current = factsOf(desk.resolve()).provider;
@@ -154,6 +165,7 @@ export async function applyChange(parts: SwitchParts, scope: Scope, session: Ses
     });
     return;
   }
+  if (change.model !== undefined) desk.dropOnce(session.id);
   // What is now the profile's own is no longer this session's exception.
   const value = <T>(given: T | null | undefined): T | null => (scope === 'global' ? null : (given ?? null));
   const columns: Record<string, string | null> = {

@@ -52,6 +52,8 @@ export interface ModelDesk {
   fast(choice: ModelChoice, firstTurn: boolean): () => boolean;
   /** Holds for the next turn of a session alone. */
   once(sessionId: string, choice: Omit<ModelChoice, 'id'>): void;
+  /** A later choice replaces what was to hold for the next turn alone. */
+  dropOnce(sessionId: string): void;
   /** A turn has ended: what held for it alone is forgotten. */
   turnOver(sessionId: string): void;
   facts: FactsDesk;
@@ -178,6 +180,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
     fast: (choice, firstTurn) =>
       fastWindow({ tier: desk.tier(choice), seconds: context.config().config.agent?.fast_auto_seconds, firstTurn }, systemClock),
     once: (sessionId, choice) => void once.set(sessionId, { choice, used: false }),
+    dropOnce: (sessionId) => void once.delete(sessionId),
     turnOver: (sessionId) => void (once.get(sessionId)?.used && once.delete(sessionId)),
     facts,
     catalog,

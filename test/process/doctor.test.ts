@@ -209,7 +209,7 @@ timezone: Mars/Olympus
   });
   const { code, row } = await doctor(home);
   t.equal(code, 1);
-  t.match(row('providers:box'), { status: 'fail', detail: 'BOX_KEY is not set', fix: /\.env/ });
+  t.match(row('providers:box'), { status: 'fail', detail: /BOX_KEY, which is not set/, fix: /\.env/ });
   t.match(row('platforms:webhook'), { status: 'fail', fix: /WEBHOOK_SECRET/ });
   t.match(row('platforms:irc'), { status: 'warn', detail: 'nobody may talk to it' });
   t.match(row('mcp:here'), { status: 'ok' });
@@ -219,6 +219,28 @@ timezone: Mars/Olympus
   t.match(row('timezone'), { status: 'fail', detail: /Mars/ });
   using newer = testHome({ 'config.yaml': '_config_version: 46\n' });
   t.match((await doctor(newer)).row('config'), { status: 'warn', detail: /newer release \(_config_version 46/, fix: String }, 'lesson 15');
+});
+
+t.test('providers of every kind that can answer are healthy, with a key in .env alone, too', async (t) => {
+  using home = testHome({
+    'config.yaml': `
+providers:
+  an: { kind: anthropic }
+  google: { key_env: MY_KEY }
+  openrouter: {}
+  ollama: {}
+  chat: { kind: openai-chat }
+  work: { base_url: "https://llm.example.com/v1", oauth: { flow: device_code, device_url: "https://id.example.com/d", token_url: "https://id.example.com/t", client_id: agent } }
+  signed: { base_url: "https://llm.example.com/v1", oauth: { flow: device_code, device_url: "https://id.example.com/d", token_url: "https://id.example.com/t", client_id: agent } }
+`,
+    '.env': ['ANTHROPIC_API_KEY', 'MY_KEY', 'OPENROUTER_API_KEY', 'OPENAI_API_KEY'].map((name) => `${name}=value-of-it\n`).join(''),
+    'auth.json': JSON.stringify({ providers: { signed: { access_token: 'token-of-it' } } }),
+  });
+  const { row } = await doctor(home);
+  for (const name of ['an', 'google', 'openrouter', 'ollama', 'chat', 'signed']) t.match(row(`providers:${name}`), { status: 'ok' }, name);
+  t.match(row('providers:work'), { status: 'fail', fix: 'agent auth login work' });
+  using bare = testHome({ '.env': 'ANTHROPIC_API_KEY=value-of-it\n' });
+  t.match((await doctor(bare)).row('providers:anthropic'), { status: 'ok' });
 });
 
 t.test('--online asks a provider for its address alone, and without it nothing is asked', async (t) => {

@@ -33,6 +33,7 @@ function deskOn(config: string) {
     profile: 'default',
     paths: home,
     demo: false,
+    redact,
     log: createLogger({ sink: { write() {}, close() {} }, component: 'test', redact }),
     config: () => loaded,
     secrets: () => readSecrets(home.env, {}),

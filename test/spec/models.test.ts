@@ -286,7 +286,11 @@ t.test('err.7 model_not_free and feature_not_free are not asked again: the fallb
     using s = await stage('model: { default: big, provider: portal }');
     openai.answer(refusal(reason));
     const { complete } = await s.client.turn(await s.client.create(), 'hi');
-    t.match(complete, { status: 'error', error: { code: 'PROVIDER_FAILED', fix: /agent auth upgrade.*\/login/ } }, reason);
+    t.match(
+      complete,
+      { status: 'error', error: { code: 'PROVIDER_FAILED', fix: /^sign in at https:\/\/portal\.example\/upgrade/ } },
+      reason,
+    );
     t.equal(openai.requests.length, 1);
     home.write('config.yaml', `model: { default: big, provider: portal }\nfallback_providers: ["claude:claude-sonnet-4-5"]\n${providers}`);
     openai.answer(refusal(reason));

@@ -1,6 +1,7 @@
 /** Methods of the gateway RPC about the models of a profile: what answers and what it can, side tasks, a pick for good. */
 import { kindOf } from '../../../agent/models/kinds.ts';
 import { guessVision, tableFacts, writtenFacts } from '../../../agent/models/facts.ts';
+import { modelFamily } from '../../../agent/models/family.ts';
 import { levelsOf } from '../../../agent/models/reasoning.ts';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
@@ -46,7 +47,7 @@ async function info({ context, desk }: SessionParts): Promise<ResultOf<typeof mo
       supports_reasoning: levels.length > 0,
       context_window: facts?.contextWindow ?? null,
       max_output_tokens: facts?.maxOutput ?? null,
-      model_family: settings ? settings.kind : null,
+      model_family: settings ? modelFamily(settings.model) : null,
     },
     reasoning: { asked, sent: wire, levels },
     aliases: { ...config.model_aliases, ...config.model?.aliases },
@@ -86,6 +87,13 @@ type SetResult = ResultOf<typeof modelSet>;
 async function set(parts: SessionParts, params: SetParams): Promise<SetResult> {
   const { context, desk } = parts;
   const reset = params.task === '__reset__' || params.model === 'default';
+  const { model, provider, base_url, reasoning_effort } = params;
+  if (!reset && [model, provider, base_url, reasoning_effort].every((value) => value === undefined)) {
+    throw new AgentError('BAD_REQUEST', 'model: nothing is to be changed', {
+      field: 'model',
+      fix: 'name a model, a provider, a base_url or a reasoning_effort',
+    });
+  }
   const tasks: SideTask[] = params.scope === 'main' ? [] : tasksOf(params);
   if (params.base_url !== undefined) await writeBaseUrl(parts, params);
   const chosen = reset || (params.model === undefined && params.provider === undefined) ? null : chosenOf(parts, params);
@@ -163,17 +171,21 @@ async function write(
   const effort = reasoning_effort === undefined ? {} : { reasoning_effort: reasoning_effort === 'default' ? null : reasoning_effort };
   if (scope === 'main') {
     const model = reset ? { provider: null, default: null } : chosen ? { provider: chosen.provider, default: chosen.model } : {};
-    await save(context, { model, agent: effort });
+    await save(context, withoutEmpty({ model, agent: effort }));
     return;
   }
   const side = { ...(reset ? { provider: null, model: null, reasoning_effort: null } : (chosen ?? {})), ...effort };
-  const patch: Record<string, unknown> = { auxiliary: {} };
+  const patch: Record<string, object> = { auxiliary: {} };
   for (const task of tasks) {
     if (task === 'delegation') patch.delegation = side;
     else (patch.auxiliary as Record<string, unknown>)[task] = side;
   }
-  await save(context, patch);
+  await save(context, withoutEmpty(patch));
 }
+
+/** A section without a change would be written as `{}`. */
+const withoutEmpty = (patch: Record<string, object>): Record<string, object> =>
+  Object.fromEntries(Object.entries(patch).filter(([, section]) => Object.keys(section).length > 0));
 
 async function save({ paths }: SessionParts['context'], values: Record<string, unknown>): Promise<void> {
   await changeConfig(paths.config, { values }, { masks: createMasks([]) });

@@ -1,4 +1,5 @@
 /** Methods of the gateway RPC about one session. Calls that name a session subscribe their link to it. */
+import { requireLevel } from '../../../agent/models/reasoning.ts';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import {
@@ -16,6 +17,7 @@ import { handle, type Handler } from '../../../ipc/link.ts';
 import { asidesAmong } from '../asides.ts';
 import { refuseOtherProfile } from '../conversations.ts';
 import { branch, undo } from '../lineage.ts';
+import { requireModel } from '../modelSwitch.ts';
 import {
   checkedDirectory,
   defaultDirectory,
@@ -41,8 +43,10 @@ function lifeMethods(parts: SessionParts): Handler[] {
   return [
     handle(
       sessionCreate,
-      ({ source, title, cwd, model, provider, reasoning_effort, parent_session_id, hidden, safe_mode, profile }, { link }) => {
+      async ({ source, title, cwd, model, provider, reasoning_effort, parent_session_id, hidden, safe_mode, profile }, { link }) => {
         refuseOtherProfile(context, profile);
+        if (reasoning_effort !== undefined) requireLevel(reasoning_effort);
+        if (model !== undefined || provider !== undefined) await requireModel(parts, { name: model ?? '', provider });
         turns.refuseWhenDraining();
         const session = store.createSession({
           source: source ?? 'other',

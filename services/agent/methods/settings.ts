@@ -23,6 +23,7 @@ import {
   type Scope,
 } from '../modelSwitch.ts';
 import { infoOf, requireSession, type SessionParts } from '../sessions.ts';
+import { readiness } from '../setupWatch.ts';
 import type { SessionRecord } from '../store.ts';
 
 /** Whoever has no model yet and asks again after starting a server is not told what was so twenty minutes ago. */
@@ -34,19 +35,7 @@ export function settingMethods(parts: SessionParts): Handler[] {
     handle(clientPing, () => ({ at: isoTime(Date.now()) })),
     handle(setupStatus, async () => {
       if (desk.resolve().kind !== 'endpoint' && detects(context)) await desk.catalog.detect({ ageMs: PROBE_AGE_MS });
-      const resolution = desk.resolve();
-      const { provider, model, scripted, warning } = factsOf(resolution);
-      const found = resolution.kind === 'endpoint' && resolution.settings.detected;
-      return {
-        ready: resolution.kind !== 'none',
-        provider_configured: resolution.kind === 'endpoint' && !found,
-        inference_provider: provider,
-        model,
-        scripted,
-        free_tier: null,
-        other_providers: desk.usable().filter((name) => name !== provider),
-        message: found ? `${provider} was found running on this machine; \`agent model set ${provider}:${model}\` keeps it` : warning,
-      };
+      return readiness(desk);
     }),
     handle(setupRuntimeCheck, (params) => runtimeCheck(parts, params)),
     handle(modelOptions, (params) => options(parts, params)),
