@@ -11,7 +11,7 @@ export interface TurnError {
   reason?: string;
   retry_after?: number;
   upgrade_url?: string;
-  alternates?: readonly string[];
+  alternates?: string[];
 }
 
 export interface TurnEnd {
