@@ -20,6 +20,7 @@ import { handle, onNotice, type Handler, type Link, type NoticeHandler } from '.
 import { serve, type SocketServer } from '../ipc/serve.ts';
 import type { LoadedConfig } from '../state/config/load.ts';
 import type { Secrets } from '../state/env.ts';
+import { sweepTempFiles } from '../state/atomicFile.ts';
 import { ensureToken, openHome, prepareHome, requireProfile, type Home, type ProfilePaths } from '../state/home.ts';
 import { logNameOf, openLogSink } from '../state/logs.ts';
 import { release, type Release } from '../state/release.ts';
@@ -152,6 +153,7 @@ async function openLife(kind: string, succession: Succession): Promise<Life> {
   const profile = env.AGENT_PROFILE || 'default';
   const slot = env.AGENT_SLOT || (profile === 'default' ? kind : `${kind}@${profile}`);
   const paths = requireProfile(home, profile);
+  for (const dir of new Set([home.root, home.run.dir, paths.dir])) sweepTempFiles(dir);
   const redact = createRedactor();
   const secrets = createSecrets(paths, redact);
   const config = createConfig(home, paths);

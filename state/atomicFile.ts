@@ -1,6 +1,6 @@
 /** Whole files written so that a reader, a crash or a full disk sees the old content or the new, never half. */
-import { closeSync, fsyncSync, lstatSync, openSync, readlinkSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { closeSync, fsyncSync, lstatSync, openSync, readdirSync, readlinkSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { readRegularText } from '../base/regularFile.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
@@ -33,6 +33,20 @@ export function writeFileAtomic(name: string, content: string | Uint8Array, { mo
     throw writeError(path, cause);
   }
 }
+
+/** Removes what a writer that was killed left in a folder. A writer that lives needs its file for far less long. */
+export function sweepTempFiles(dir: string): void {
+  for (const name of readdirSync(dir)) {
+    if (!TEMP_NAME.test(name)) continue;
+    const path = join(dir, name);
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat?.isFile() && Date.now() - stat.mtimeMs > TEMP_AGE_MS) rmSync(path, { force: true });
+  }
+}
+
+/** As `writeFileAtomic` and the copies of stores name them. */
+const TEMP_NAME = /\.[0-9a-f]{8,16}\.tmp$/;
+const TEMP_AGE_MS = 600_000;
 
 /** Where a symbolic link leads, existing or not; any other path as it is. */
 function behindLink(path: string): string {

@@ -25,6 +25,7 @@ export function createJob({ context, store }: Desk, params: NewJob): string {
   checkWork(prompt, script);
   if (script !== null) scriptPath(context.paths, script);
   checkDeliver(params.deliver);
+  refuseTakenName(store, params.name);
   if (store.countJobs() >= limits.cron.jobsMax) {
     throw new AgentError('QUEUE_FULL', `there are ${limits.cron.jobsMax} jobs already`, {
       fix: 'remove some with `agent cron remove <id>`',
@@ -67,6 +68,7 @@ export function updateJob(desk: Desk, job: JobRow, updates: Updates): void {
   checkWork(prompt, script);
   if (script !== null && script !== job.script) scriptPath(context.paths, script);
   if (updates.deliver !== undefined) checkDeliver(updates.deliver);
+  if (updates.name?.trim() !== job.name) refuseTakenName(store, updates.name);
   const changed: JobRow = {
     ...job,
     name: updates.name?.trim() || job.name,
@@ -104,6 +106,16 @@ function checkWork(prompt: string | null, script: string | null): void {
   throw new AgentError('INVALID_PARAMS', 'a job needs a prompt, a script or both', {
     field: 'prompt',
     fix: 'give a text, or --script FILE',
+  });
+}
+
+/** Commands find a job by its name. A name made from the prompt may occur twice: such jobs are told apart by id. */
+function refuseTakenName(store: CronStore, name: string | undefined): void {
+  const other = name?.trim() ? store.findJobs(name.trim()).find((job) => job.name === name.trim()) : undefined;
+  if (!other) return;
+  throw new AgentError('INVALID_PARAMS', `the name "${other.name}" is taken by job ${other.id}`, {
+    field: 'name',
+    fix: 'choose another name',
   });
 }
 

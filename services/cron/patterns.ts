@@ -16,6 +16,8 @@ const FIELDS = [
   { name: 'weekday', values: 7 },
 ] as const;
 
+const EVERY_HOUR: ReadonlySet<string> = new Set(['*', '?', '*/1', '0-23']);
+
 /** Passes over an overlap or a gap before giving up on a pattern that never comes right. */
 const ROUNDS_MAX = 500;
 
@@ -40,10 +42,9 @@ export function patternProblem(expr: string, zone: string, nowMs: number): strin
 
 /** The first instant after `afterMs` that matches, or undefined when none ever does. */
 export function nextMatch(expr: string, zone: string, afterMs: number): number | undefined {
-  const fixedHour = !/[*?]/.test(expr.split(' ')[1]!);
   let foundMs = croner(expr, zone, afterMs);
-  // A job with a fixed hour is about a time of day; `* * * * *` and the like are about elapsed time.
-  if (!fixedHour) return foundMs;
+  // A pattern that names hours, `*/2` included, is about times of day; `* * * * *` and the like are about elapsed time.
+  if (EVERY_HOUR.has(expr.split(' ')[1]!)) return foundMs;
   for (let round = 0; foundMs !== undefined && round < ROUNDS_MAX && isSecondPass(zone, foundMs); round++) {
     foundMs = croner(expr, zone, foundMs);
   }

@@ -54,7 +54,12 @@ const NICKNAMES: Record<string, string> = {
 /** Errors: BAD_SCHEDULE with the reason and the accepted forms. */
 export function parseSchedule(text: string, { nowMs, zone }: ParseContext): Schedule {
   const display = text.trim().replace(/\s+/g, ' ');
-  if (!isZone(zone)) throw refused(display, `there is no time zone "${zone}"`);
+  if (!isZone(zone)) {
+    throw new AgentError('BAD_SCHEDULE', `"${zone}" is not a time zone`, {
+      fix: 'write a name such as Europe/Berlin or UTC, in --timezone or as `timezone` in config.yaml',
+      field: 'timezone',
+    });
+  }
   const words = display.toLowerCase();
   const base = { expr: null, intervalMs: null, runAtMs: null, anchorMs: nowMs, zone, display };
   const cron = (expr: string): Schedule => {

@@ -30,14 +30,15 @@ export interface SchedulerParts {
   onHeld(): void;
 }
 
-/** The clock was set back by more than this: instants in the far future are computed anew. */
-const SET_BACK_MS = 60_000;
+/** Drift between two checks that is a clock set back, not one that is being slewed. */
+const SET_BACK_MS = 2_000;
 
 export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: SchedulerParts): Scheduler {
   const { home, profile, log } = context;
   let timer: NodeJS.Timeout | undefined;
   let waiting: Disposable | undefined;
   let stopped = false;
+  let started = false;
   let seen = { wall: Date.now(), steady: performance.now() };
 
   const hold = (): void => {
@@ -63,6 +64,7 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
     clearTimeout(timer);
     if (stopped) return;
     const nowMs = Date.now();
+    if (!started) noticeClockAtRest(nowMs);
     noticeClock(nowMs);
     // Deleted or renamed meanwhile: whoever has it under its name now claims what is due.
     if (profile !== DEFAULT_PROFILE && !existsSync(context.paths.soul)) return;
@@ -76,16 +78,20 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
     arm(nowMs);
   };
 
+  /** Not before the first tick: only then is this the only cron worker of the home. */
+  const noticeClockAtRest = (nowMs: number): void => {
+    started = true;
+    const realigned = realign(store, nowMs);
+    if (realigned > 0) log.warn(`the clock was set back while cron did not run; the next run of ${realigned} job(s) was computed again`);
+  };
+
   const noticeClock = (nowMs: number): void => {
     const steady = performance.now();
-    const driftMs = nowMs - seen.wall - (steady - seen.steady);
+    const driftMs = Math.round(nowMs - seen.wall - (steady - seen.steady));
     seen = { wall: nowMs, steady };
     if (driftMs > -SET_BACK_MS) return;
-    log.warn(`the clock was set back by ${Math.round(-driftMs / 1_000)} s: next runs are computed anew`);
-    for (const job of store.jobs(false)) {
-      const next = nextAfter(job.schedule, nowMs);
-      if (job.nextRunMs !== null && next !== undefined && next < job.nextRunMs) store.setNextRun(job.id, next);
-    }
+    const realigned = realign(store, nowMs, driftMs);
+    log.warn(`the clock was set back by ${Math.round(-driftMs / 1_000)} s; the next run of ${realigned} job(s) was computed again`);
   };
 
   return {
@@ -97,4 +103,28 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
       waiting?.[Symbol.dispose]();
     },
   };
+}
+
+/**
+ * After the clock was set back. An interval keeps its pace: its next run stays as far away as it was, or is one interval
+ * away where that is not known. A pattern follows the clock; its instants that lie in the future again can be claimed
+ * again. Answers how many jobs have another next run.
+ */
+function realign(store: CronStore, nowMs: number, driftMs?: number): number {
+  return store.transact(() => {
+    store.forgetInstantsAfter(nowMs);
+    return store.jobs(false).filter((job) => {
+      const { schedule, nextRunMs } = job;
+      if (nextRunMs === null || schedule.kind === 'once') return false;
+      const intervalMs = schedule.intervalMs;
+      const latestMs = intervalMs === null ? nextAfter(schedule, nowMs) : nowMs + intervalMs;
+      if (latestMs === undefined || nextRunMs <= latestMs) return false;
+      if (intervalMs === null) store.setNextRun(job.id, latestMs);
+      else {
+        const next = driftMs === undefined ? latestMs : Math.min(latestMs, Math.max(nowMs, nextRunMs + driftMs));
+        store.updateJob({ ...job, schedule: { ...schedule, anchorMs: next - intervalMs }, nextRunMs: next });
+      }
+      return true;
+    }).length;
+  });
 }

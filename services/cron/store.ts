@@ -202,6 +202,11 @@ export class CronStore implements Disposable {
     return this.db.prepare('SELECT * FROM executions WHERE job_id = ? AND claim_key = ?').get(jobId, key) as RunRow | undefined;
   }
 
+  /** Instants that a clock running ahead had named: they have not been yet. The runs stay on record. */
+  forgetInstantsAfter(nowMs: number): void {
+    this.db.prepare('UPDATE executions SET scheduled_instant = NULL WHERE scheduled_instant > ?').run(nowMs);
+  }
+
   runs({ jobId, limit }: { jobId?: string | undefined; limit: number }): RunRow[] {
     const where = jobId === undefined ? '' : 'WHERE job_id = @jobId';
     return this.db
