@@ -184,6 +184,8 @@ export const limits = {
     boxSamplesMax: 120,
     /** Changes of the liveness word kept per incarnation. */
     livenessHistoryMax: 20,
+    /** Between two looks at what has a hard memory limit (10 µs each): a leak of 100 MB/s passes it by that much. */
+    memoryLookMs: 1_000,
     /** A disk has room again when this much can be written: a log line, a page of a store and its journal. */
     roomBytes: 256 * KiB,
     /** Memory is short while less than this share of it is free. */

@@ -22,6 +22,16 @@ export function release(): Release {
   return once;
 }
 
+/** Content id of the code on the disk now: another one than this process runs once the package was replaced. */
+export function installedCode(): string {
+  try {
+    return findRelease(import.meta.dirname).code;
+  } catch {
+    // It is being replaced.
+    return release().code;
+  }
+}
+
 function findRelease(from: string): Release {
   let root = from;
   while (!existsSync(join(root, 'package.json'))) {

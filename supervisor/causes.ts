@@ -2,12 +2,12 @@
  * Why a process ended, from its exit and its last words: one table of known causes with their fixes, and
  * signatures that are equal for equal causes (no path, number, address or time in them). Pure.
  */
-import { freemem, totalmem } from 'node:os';
-import type { ResourceSample, Shortage, ShortageKind } from '../ipc/contracts/supervisor.ts';
+import type { Shortage, ShortageKind } from '../ipc/contracts/supervisor.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { digest } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
+import type { KernelKill } from './kernelKills.ts';
 import { isDebuggerTalk } from './mainStack.ts';
 import { shortageOfCode, shortageOfErrno } from './shortage.ts';
 import type { MissingFile } from './spawnFailure.ts';
@@ -38,10 +38,7 @@ export interface MemoryAtEnd {
   hardBytes?: number | undefined;
   freeBytes?: number | undefined;
   totalBytes?: number | undefined;
-}
-
-export function memoryAtEnd(oomKills: number | null, last: ResourceSample | undefined, hardBytes: number | undefined): MemoryAtEnd {
-  return { oomKills, rssBytes: last?.rss_bytes, hardBytes, freeBytes: freemem(), totalBytes: totalmem() };
+  kernel?: KernelKill | undefined;
 }
 
 export interface Explanation {
@@ -293,10 +290,14 @@ function bySignal({ memory, askedBy, isSidecar }: Ending, signal: string): Class
 
 /** SIGKILL names no sender: what the kernel counted proves it, the last measured memory makes it probable. */
 function killed(memory: MemoryAtEnd = {}, isSidecar = false): Classified {
-  const { oomKills, rssBytes, hardBytes, freeBytes, totalBytes } = memory;
+  const { oomKills, rssBytes, hardBytes, freeBytes, totalBytes, kernel } = memory;
   const fix = isSidecar
     ? 'give the machine more memory, or the program less to do; services.<slot>.memory_max_mb is its own limit'
     : 'give it more memory, or lower what it may take: supervisor.workers.<slot>.memory_soft_mb recycles it in time';
+  if (kernel?.logged) {
+    const what = kernel.logged === 'cgroup' ? 'the memory limit of its cgroup was reached' : 'the machine ran out of memory';
+    return { cause: `was killed by the kernel because ${what} (SIGKILL, named in the kernel log)`, fix, key: 'oom' };
+  }
   if (oomKills)
     return { cause: 'was killed by the kernel because its memory limit was reached (SIGKILL, counted as oom_kill)', fix, key: 'oom' };
   if (rssBytes && hardBytes && rssBytes > hardBytes * NEAR_LIMIT) {
@@ -313,8 +314,20 @@ function killed(memory: MemoryAtEnd = {}, isSidecar = false): Classified {
       key: 'oom',
     };
   }
-  const known = freeBytes === undefined ? '' : `; memory was not short, ${mebi(freeBytes)} were left`;
-  return { cause: `was killed with SIGKILL, by hand or by another program${known}`, fix: null, key: 'by hand' };
+  if (kernel?.counted) {
+    return {
+      cause: `was killed with SIGKILL, probably by the kernel: it killed ${kernel.counted} process(es) for lack of memory at that time`,
+      fix: `${fix}; dmesg names what the kernel killed`,
+      key: 'oom',
+    };
+  }
+  if (kernel?.counted === 0)
+    return { cause: 'was killed with SIGKILL by another process; the kernel killed nothing for lack of memory', fix: null, key: 'by hand' };
+  return {
+    cause: 'was killed with SIGKILL; who sent it is not known',
+    fix: 'dmesg shows whether the kernel killed it for lack of memory',
+    key: 'unknown',
+  };
 }
 
 const NEAR_LIMIT = 0.9;

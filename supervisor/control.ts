@@ -61,9 +61,9 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
       return { ready, status: supervisor.status() };
     }),
     handle(contract.down, ({ actor, drain }) => supervisor.down({ actor, drain }).then((receipts) => ({ receipts }))),
-    handle(contract.attach, ({ slot, pid, nonce, facts }, { link }) => {
+    handle(contract.attach, ({ slot, pid, nonce, code, facts }, { link }) => {
       const runner = find(slot);
-      if (!runner.attached(link, { pid, nonce, facts })) {
+      if (!runner.attached(link, { pid, nonce, code, facts })) {
         throw new AgentError('UNKNOWN_SLOT', `process ${pid} is not the running incarnation of ${slot}`);
       }
       return {

@@ -11,7 +11,7 @@ import type { LastExit, Liveness, Receipt, ResourceSample, ShortageKind, SlotSta
 import type { Link } from '../ipc/link.ts';
 import { verdict, type Verdict } from './answer.ts';
 import { composeBox } from './blackBox.ts';
-import { memoryAtEnd } from './causes.ts';
+import type { MemoryAtEnd } from './causes.ts';
 import { reportEnd, type EndReport } from './endReport.ts';
 import { Health, type HealthHost } from './health.ts';
 import type { EndWatch, ExitFacts, Incarnation, IncarnationRecord } from './incarnation.ts';
@@ -39,6 +39,8 @@ export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 
   /** Called once the replacement is on its way. */
   ended(box: BlackBox): void;
   redact: Redactor;
+  /** What is known of memory when one has just ended. */
+  memoryAtEnd(spec: SlotSpec, incarnation: Incarnation, exit: ExitFacts): MemoryAtEnd;
   /** Where there has to be room on the disk. */
   dir: string;
 }
@@ -92,16 +94,9 @@ export class SlotRunner {
   }
 
   #processHost(): ProcessHost {
-    const { log, code, output, listeners, recordsChanged, trees, adopted } = this.#host;
     return {
+      ...this.#host,
       spec: () => this.spec,
-      log,
-      code,
-      output,
-      listeners,
-      recordsChanged,
-      trees,
-      adopted,
       exited: (incarnation, facts) => this.#exited(incarnation, facts),
       serves: (incarnation) => this.state === 'starting' && this.#serves(incarnation),
       gone: () => this.#feed({ type: 'gone', atMs: this.#now() }),
@@ -218,10 +213,11 @@ export class SlotRunner {
   }
 
   /** True when this is an incarnation on record; the serving one counts as ready from here on. */
-  attached(link: Link, said: { pid: number; nonce: string; facts: Record<string, unknown>; standby?: boolean | undefined }): boolean {
+  attached(link: Link, said: { pid: number; nonce: string; code: string; facts: Record<string, unknown> }): boolean {
     const { successor } = this.#processes;
     if (successor?.is(said)) {
       successor.attached(link, this.#host.clock.monotonic());
+      successor.record.code = said.code;
       this.#successorFacts = said.facts;
       this.#feed({ type: 'successorReady', atMs: this.#now() });
       return true;
@@ -231,6 +227,7 @@ export class SlotRunner {
     const { phase } = this.#slot;
     if (phase === 'down' || phase === 'ending' || phase === 'backoff' || phase === 'parked') return false;
     incarnation.attached(link, this.#now());
+    incarnation.record.code = said.code;
     this.#health.beat({ active: incarnation.activeWork });
     if (incarnation.adopted) void link.closed.then(() => this.#host.adopted.lookSoon());
     this.facts = said.facts;
@@ -415,7 +412,7 @@ export class SlotRunner {
       killedFor: this.#killedFor,
       outsideSignal: typeof this.facts.ended_by === 'string' ? this.facts.ended_by : undefined,
       askedBy: asked && `${asked.action} by ${asked.actor}`,
-      memory: memoryAtEnd(incarnation.oomKills, this.#host.samples(this.spec.slot).at(-1), this.spec.memoryHardBytes),
+      memory: this.#host.memoryAtEnd(this.spec, incarnation, facts),
       tail: this.tail().map((line) => this.#host.redact(line)),
     });
     const keep = this.#abnormal(report, incarnation);

@@ -7,7 +7,7 @@ import type { Status, WorkerStatus } from '../ipc/contracts/supervisor.ts';
 import type { Home } from '../state/home.ts';
 import { readPause } from '../state/pause.ts';
 import type { ProcessIdentity } from '../state/processIdentity.ts';
-import type { Release } from '../state/release.ts';
+import { installedCode, type Release } from '../state/release.ts';
 import { dashboardStart } from '../state/startedWith.ts';
 import { OwnFile, unwritable } from './ownFile.ts';
 import type { Problems } from './problems.ts';
@@ -120,13 +120,19 @@ function workerStatus(runner: SlotRunner, sample: Sample | undefined): WorkerSta
   };
 }
 
-/** Taken over from a supervisor of another release: they work on, and say that they are of another one. */
+/** Workers that run other code than the supervisor: left from an earlier release, or started from a newer one. */
 function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems'] {
-  return [...runners].flatMap(({ spec, incarnation }) =>
-    spec.kind === 'worker' && incarnation && incarnation.record.code !== code
-      ? [{ what: `${spec.slot} runs the code of another release (${incarnation.record.code})`, fix: `agent restart ${spec.slot}` }]
-      : [],
+  const others = [...runners].flatMap(({ spec, incarnation }) =>
+    spec.kind === 'worker' && incarnation && incarnation.record.code !== code ? [{ slot: spec.slot, code: incarnation.record.code }] : [],
   );
+  const installed = others.length > 0 ? installedCode() : code;
+  return others.map((worker) => ({
+    what: `${worker.slot} runs the code of another release (${worker.code}) than the supervisor (${code})`,
+    fix:
+      worker.code === installed && installed !== code
+        ? '`agent down`, then `agent up`: the supervisor is the older one'
+        : `agent restart ${worker.slot}`,
+  }));
 }
 
 /**

@@ -354,8 +354,6 @@ export class Supervisor {
     };
   }
 
-  // --- boot ---
-
   #addSlot(spec: SlotSpec): void {
     const runner = new SlotRunner(spec, spec.start === 'demand' ? 'demand' : 'down', this.#settings.policy, this.#host());
     runner.lastReport = readLastBox(this.home.crash, spec.slot);
@@ -417,6 +415,7 @@ export class Supervisor {
       handover: (spec) => (spec.handover === 'overlap' && !this.#listeners.holds(spec) ? 'standby' : spec.handover),
       redact: this.#redact,
       dir: this.home.run.dir,
+      memoryAtEnd: (spec, incarnation, exit) => this.upkeep.memoryAtEnd(spec, incarnation, exit),
       changed: (runner) => this.#changed(runner),
       recordsChanged: () => this.#records.soon(),
       ended: (box) => {

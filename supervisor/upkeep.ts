@@ -2,6 +2,7 @@
  * What the supervisor does beside supervising, all of it on the heartbeat pulse: samples resources, acts on memory
  * limits, and keeps the logs within their budget.
  */
+import { freemem, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
@@ -11,10 +12,15 @@ import type { Config } from '../state/config/schema.ts';
 import { listProfiles, type Home } from '../state/home.ts';
 import { logBudgetBytes } from '../state/logs.ts';
 import { sweepLeftovers } from './leftovers.ts';
+import type { MemoryAtEnd } from './causes.ts';
+import type { ExitFacts, Incarnation } from './incarnation.ts';
+import { KernelKills } from './kernelKills.ts';
 import { keepBudget } from './logBudget.ts';
 import { ResourceBook } from './resources.ts';
 import type { SlotRunner } from './slotRunner.ts';
 import type { Sample } from './snapshot.ts';
+import type { SlotSpec } from './spec.ts';
+import { UsageReader } from './usage.ts';
 
 export interface UpkeepHost {
   home: Home;
@@ -32,6 +38,10 @@ export class Upkeep implements Disposable {
   #samples = new Map<string, Sample>();
   #budgetAtMs = -Infinity;
   #hasSwept = false;
+  readonly #limited = new UsageReader();
+  readonly #kernelKills = new KernelKills();
+  /** Looks at what has a hard limit: none runs while nothing has one. */
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(host: UpkeepHost) {
     this.#host = host;
@@ -42,6 +52,8 @@ export class Upkeep implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    clearInterval(this.#looking);
+    this.#limited[Symbol.dispose]();
     this.resources[Symbol.dispose]();
   }
 
@@ -54,10 +66,18 @@ export class Upkeep implements Disposable {
     this.#samples.delete(slot);
   }
 
+  memoryAtEnd({ slot, memoryHardBytes: hardBytes }: SlotSpec, { pid, oomKills }: Incarnation, { signal }: ExitFacts): MemoryAtEnd {
+    const kernel = signal === 'SIGKILL' ? this.#kernelKills.of(pid) : undefined;
+    const rssBytes = this.resources.recent(slot).at(-1)?.rss_bytes;
+    return { oomKills, hardBytes, kernel, rssBytes, freeBytes: freemem(), totalBytes: totalmem() };
+  }
+
   /** `nowMs` is monotonic. */
   pulse(nowMs: number): void {
     this.#sampleAll(nowMs).catch((thrown: unknown) => this.#host.log.error('sampling failed', errorFields(thrown)));
     if (!this.#hasSwept) this.#sweep();
+    this.#lookAtLimits();
+    this.#kernelKills.mark();
     if (nowMs - this.#budgetAtMs < limits.logs.budgetMs) return;
     this.#budgetAtMs = nowMs;
     try {
@@ -78,6 +98,24 @@ export class Upkeep implements Disposable {
     );
   }
 
+  /** A leak fills a machine between two samples: hard limits are looked at every second. */
+  #lookAtLimits(): void {
+    const isLimited = [...this.#host.slots.values()].some(({ spec, incarnation }) => incarnation && spec.memoryHardBytes !== undefined);
+    if (!isLimited) clearInterval(this.#looking);
+    this.#looking = isLimited
+      ? (this.#looking ?? setInterval(() => this.#checkLimits(), limits.supervisor.memoryLookMs).unref())
+      : undefined;
+  }
+
+  #checkLimits(): void {
+    for (const runner of this.#host.slots.values()) {
+      const { memoryHardBytes } = runner.spec;
+      if (memoryHardBytes === undefined || !runner.incarnation?.pid) continue;
+      const rssBytes = this.#limited.rssBytes(runner.incarnation.pid) ?? 0;
+      if (rssBytes > memoryHardBytes) runner.hung(overLimit(rssBytes, 'hard', memoryHardBytes));
+    }
+  }
+
   async #sampleAll(nowMs: number): Promise<void> {
     const { slots, sampled } = this.#host;
     const running = [...slots.values()].flatMap(({ spec, incarnation }) =>
@@ -95,9 +133,8 @@ export class Upkeep implements Disposable {
     const { slot, memorySoftBytes: softBytes, memoryHardBytes: hardBytes } = runner.spec;
     const verdict = this.resources.judge(slot, { softBytes, hardBytes });
     if (verdict === 'ok') return;
-    const usedMb = Math.round((this.#samples.get(slot)?.rssBytes ?? 0) / MB);
-    const [word, limit] = verdict === 'kill' ? ['hard', hardBytes] : ['soft', softBytes];
-    const why = `used ${usedMb} MB of memory, more than its ${word} limit of ${Math.round((limit ?? 0) / MB)} MB`;
+    const [word, limit] = verdict === 'kill' ? (['hard', hardBytes] as const) : (['soft', softBytes] as const);
+    const why = overLimit(this.#samples.get(slot)?.rssBytes ?? 0, word, limit ?? 0);
     if (verdict === 'kill') return runner.hung(why);
     this.#host
       .command('restart', runner, { actor: 'supervisor', cause: `${slot} ${why}`, drain: true })
@@ -119,3 +156,6 @@ export class Upkeep implements Disposable {
 
 /** As config.yaml counts them. */
 const MB = 1024 * 1024;
+
+const overLimit = (usedBytes: number, word: string, limitBytes: number): string =>
+  `used ${Math.round(usedBytes / MB)} MB of memory, more than its ${word} limit of ${Math.round(limitBytes / MB)} MB`;

@@ -28,6 +28,12 @@ export class UsageReader implements Disposable {
     return process.platform === 'linux' ? this.#readProc(pids) : askPidusage(pids);
   }
 
+  /** Resident memory of one process now; undefined when it is gone, and where it costs a process to ask. */
+  rssBytes(pid: number): number | undefined {
+    const stat = process.platform === 'linux' ? this.#statOf(pid) : undefined;
+    return stat && stat.pages * units().pageBytes;
+  }
+
   [Symbol.dispose](): void {
     for (const pid of this.#open.keys()) this.#close(pid);
   }

@@ -49,7 +49,7 @@ export interface TestSupervisor extends AsyncDisposable {
 export async function superviseFixtures(home: TestHome, slots: SlotSpec[], more: Partial<SupervisorOptions> = {}): Promise<TestSupervisor> {
   const supervisor = await startSupervisor({
     home,
-    release: { version: '0.0.0', code: 'test', root: '', built: false, codeRoot: '' },
+    release: { version: '0.0.0', code: 'source', root: '', built: false, codeRoot: '' },
     specs: () => slots,
     demo: false,
     managedBy: 'none',

@@ -1,5 +1,6 @@
 /** Why a process ended: the sentence, the fix, and signatures that group equal causes. */
 import t from 'tap';
+import { loggedKill } from '../../supervisor/kernelKills.ts';
 import { explain, normalise, ownFrame, type Ending } from '../../supervisor/causes.ts';
 
 const MiB = 1024 * 1024;
@@ -197,8 +198,17 @@ t.test(
     );
     t.match(kill({ freeBytes: 100 * MiB, totalBytes: 16_000 * MiB }).cause, /probably by the kernel because the machine ran out of memory/);
     t.match(
-      kill({ ...roomy, oomKills: 0, rssBytes: 100 * MiB, hardBytes: 1_000 * MiB }).cause,
-      /by hand or by another program; memory was not short/,
+      kill({ ...roomy, oomKills: 0, kernel: { counted: 0, logged: null } }).cause,
+      /by another process; the kernel killed nothing for lack of memory/,
+    );
+    t.match(kill({ ...roomy, kernel: { counted: null, logged: null } }).cause, /who sent it is not known/, 'no guess');
+    t.match(kill({ ...roomy, kernel: { counted: 2, logged: null } }).cause, /probably by the kernel: it killed 2/);
+    t.match(kill({ ...roomy, kernel: { counted: 1, logged: 'cgroup' } }).cause, /memory limit of its cgroup was reached .*kernel log/);
+    const log =
+      '3,1,1,-;Memory cgroup out of memory: Killed process 41 (agent-cron) total-vm:1kB\n3,2,2,-;Out of memory: Killed process 5 (x)\n';
+    t.same(
+      [41, 5, 4].map((pid) => loggedKill(log, pid)),
+      ['cgroup', 'machine', null],
     );
     t.match(kill({ ...roomy, oomKills: 1 }).fix, /more memory/);
     t.not(kill(roomy).signature, kill({ ...roomy, oomKills: 1 }).signature, 'they are told apart');
