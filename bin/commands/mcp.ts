@@ -219,7 +219,10 @@ function offline(name: string, { url, transport, enabled }: McpServerConfig): Se
 
 function serverTable(rows: readonly ServerState[], live: boolean): string {
   const paint = painter(out);
-  const state = (row: ServerState) => paint(row.state === 'connected' ? 'green' : row.state === 'failed' ? 'red' : 'yellow', row.state);
+  const state = (row: ServerState) => {
+    const colour = row.state === 'connected' ? 'green' : row.state === 'failed' ? 'red' : 'yellow';
+    return paint(colour, row.needs_sign_in ? 'needs sign-in' : row.state);
+  };
   const lines = rows.map((row) => [
     row.name,
     row.transport,

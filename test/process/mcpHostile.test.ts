@@ -57,6 +57,19 @@ t.test('an HTTP error is reported with its status and what to do, and the sessio
   t.match(await broker.call({ server: 's', tool: 'ok' }), { text: 'session session-1' }, 'the session is the first one');
 });
 
+t.test('a server that answers 401 needs a sign-in, unless it was given credentials', async (t) => {
+  await using server = await startMcpOverHttp({
+    first: (_, response) => (response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(), true),
+  });
+  await using broker = await startTestBroker({
+    bare: { url: server.url },
+    keyed: { url: server.url, headers: { Authorization: 'Bearer wrong' } },
+  });
+  await broker.tools();
+  t.match(await broker.state('bare'), { state: 'failed', needs_sign_in: true, error: /HTTP 401/ });
+  t.match(await broker.state('keyed'), { state: 'failed', needs_sign_in: false, fix: /credentials/ });
+});
+
 t.test('answers over HTTP are bounded: JSON without end, a stream line without end', async (t) => {
   const part = 'x'.repeat(1 << 20);
   const pour = (head: Record<string, string>, begin: string) => (_: unknown, response: ServerResponse) => {
