@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
+import { AgentError } from '../base/errors.ts';
 import { commandTable, type TableEntry } from './commandTable.ts';
 import { activeProfile } from '../state/activeProfile.ts';
 import { openHome, requireProfile } from '../state/home.ts';
@@ -20,6 +21,7 @@ async function main(words: string[]): Promise<number> {
   const { verb, rest, profile } = splitGlobals(words);
   try {
     adoptRecordedHome();
+    if (profile === '') throw new AgentError('USAGE', '-p needs the name of a profile', { fix: '`agent profile list` shows the names' });
     if (verb === undefined || verb === 'help') return await help(verb === 'help' ? rest : []);
     if (verb === '--version' || verb === '-V') return await version();
     const entry = await find(verb);
@@ -44,7 +46,7 @@ function splitGlobals(words: string[]): { verb: string | undefined; rest: string
   let at = 0;
   for (; at < words.length; at++) {
     const word = words[at]!;
-    if (word === '-p' || word === '--profile') profile = words[++at];
+    if (word === '-p' || word === '--profile') profile = words[++at] ?? '';
     else if (word.startsWith('--profile=')) profile = word.slice('--profile='.length);
     else if (word === '--json') early.push(word);
     else break;

@@ -37,10 +37,7 @@ async function supervisor({ home, snapshot }: Scene): Promise<Finding> {
     await within(link.call(statusMethod, {}), { ms: limits.doctor.answerMs, what: 'the answer of the supervisor' });
     return ok(`process ${pid} answers`);
   } catch (thrown) {
-    return fail(
-      `process ${pid} lives and does not answer (${messageOf(thrown)})`,
-      `kill -KILL ${pid} && agent up; its workers go on meanwhile`,
-    );
+    return fail(`process ${pid} lives and does not answer (${messageOf(thrown)})`, '`agent down` ends it and its workers, then `agent up`');
   }
 }
 

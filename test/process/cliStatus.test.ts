@@ -216,3 +216,9 @@ t.test('a pause is told although no service has run yet', async (t) => {
   t.match(await cli(['status'], { home }), { code: 3, stdout: /^Paused: automation .*moving house/ });
   t.match(JSON.parse((await cli(['status', '--json'], { home })).stdout), { supervisor: null, paused: { path: home.estop, held: 0 } });
 });
+
+t.test('-p without a name is a mistake on the command line', async (t) => {
+  using home = testHome();
+  for (const args of [['-p'], ['--profile'], ['--profile=', 'status']])
+    t.match(await cli(args, { home }), { code: 2, stdout: '' }, args.join(' '));
+});
