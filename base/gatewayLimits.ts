@@ -25,6 +25,8 @@ export const gatewayLimits = {
     /** A signature that names its time is good so long: Stripe and Slack ask for five minutes. */
     webhookSkewMs: 300_000,
     webhookIdempotencyMs: 3_600_000,
+    /** Deliveries without an id whose sender did not read the answer; the oldest go first. */
+    webhookUnheardMax: 1_000,
     /** First pause before a lost platform is dialled again; doubles with jitter. */
     reconnectMinMs: 1_000,
     reconnectMaxMs: 60_000,

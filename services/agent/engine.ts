@@ -79,7 +79,7 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   for (const text of verdict.notices) emit(parts, running, 'notice', { text, level: 'warn' });
   const turn = runTurn({
     model,
-    system: running.session.system_prompt ?? '',
+    system: [running.session.system_prompt ?? '', verdict.unavailable].filter(Boolean).join('\n\n'),
     tools: createTools({ ...verdict, fallback: (call) => brokerDown(call.name, verdict) }),
     transcript: transcriptOf(parts, running, model.scripted),
     events: { emit: (type, payload) => emit(parts, running, type, payload) },

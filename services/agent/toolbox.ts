@@ -64,6 +64,8 @@ export interface TurnTools extends SessionTools {
   refused: Map<string, string>;
   /** What the user should know of these tools before the turn: one sentence each. */
   notices: string[];
+  /** What the model is told of tools that are missing in this turn alone; null = none are. */
+  unavailable: string | null;
   /** Model calls of one turn, where they are not those of the configuration. */
   iterationsMax?: number | undefined;
 }
@@ -228,6 +230,7 @@ export function createToolbox(
     async forTurn(request) {
       const { session } = request;
       const { tools, refused, foreign: specs } = await survey(request);
+      const problem = session.safe_mode === 1 ? undefined : foreign.problem();
       // Only a turn tells the user; a look at the tools must not take the news away.
       const changed = !request.owner
         ? []
@@ -244,8 +247,13 @@ export function createToolbox(
       return {
         allowed,
         refused,
-        notices:
-          changed.length === 0 ? [] : [`MCP tools have a new description or schema since this conversation began: ${changed.join(', ')}`],
+        notices: [
+          ...(changed.length === 0
+            ? []
+            : [`MCP tools have a new description or schema since this conversation began: ${changed.join(', ')}`]),
+          ...(problem === undefined ? [] : [`The tools of MCP servers are not available in this turn: ${problem}`]),
+        ],
+        unavailable: problem === undefined ? null : UNAVAILABLE,
         owner: request.owner,
         ...delegations.watching(session, request.owner),
         spill: host.spill,
@@ -333,3 +341,6 @@ export function memoryFiles(dir: string): MemoryStore {
     },
   };
 }
+
+const UNAVAILABLE =
+  'The tools of MCP servers (mcp__…) are not available in this turn, because their worker is unreachable. Do not call them; tell the user where it matters.';

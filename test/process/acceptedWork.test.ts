@@ -192,3 +192,29 @@ t.test('a gateway whose store is locked keeps running, and takes up what waits w
   t.equal(agent.turns.length, 1);
   t.equal(worker.child.exitCode, null);
 });
+
+t.test(
+  'an event that a sender repeats because a frozen gateway did not answer runs once; equal events that were answered run each',
+  beside(),
+  async (t) => {
+    const port = await freePort();
+    using home = testHome({ 'config.yaml': routes(port) });
+    await using worker = await startGateway(home);
+    process.kill(worker.child.pid!, 'SIGSTOP');
+    const tries = [1, 2, 3].map(() =>
+      fetch(`http://127.0.0.1:${port}/webhooks/h`, { method: 'POST', body: '{"event":1}', signal: AbortSignal.timeout(1_000) }),
+    );
+    t.same(
+      (await Promise.allSettled(tries)).map(({ status }) => status),
+      ['rejected', 'rejected', 'rejected'],
+    );
+    process.kill(worker.child.pid!, 'SIGCONT');
+    await until('they were read', () => inbox(home).length > 0);
+    t.equal((await fetch(`http://127.0.0.1:${port}/webhooks/h`, { method: 'POST', body: '{"event":1}' })).status, 200, 'a duplicate');
+    t.equal(inbox(home).length, 1);
+    for (const expected of [2, 3]) {
+      t.equal((await fetch(`http://127.0.0.1:${port}/webhooks/h`, { method: 'POST', body: '{"event":2}' })).status, 202);
+      t.equal(inbox(home).length, expected);
+    }
+  },
+);

@@ -20,6 +20,8 @@ t.test('a tool of an MCP server is called through the broker; without the broker
   const first = await call();
   const pinned = toolsOf(first.events);
   t.match(first.complete, { status: 'complete', text: /^mcp__everything__echo failed:\nMCP_FAILED: .*not connected/ });
+  const noticesOf = (events: EventParams[]) => events.filter(({ type }) => type === 'notice');
+  t.equal(noticesOf(first.events).length, 1, 'the user is told that the tools are missing');
   {
     await using broker = await startWorker(home, 'mcp');
     using link = await broker.dial();
@@ -27,6 +29,7 @@ t.test('a tool of an MCP server is called through the broker; without the broker
     await link.call(listTools, {});
     const { complete, events } = await call();
     t.match(complete, { status: 'complete', text: 'mcp__everything__echo returned:\nEcho: hi' });
+    t.same(noticesOf(events), []);
     t.same(toolsOf(events).slice(0, pinned.length), pinned, 'tools that came later stand behind the pinned ones');
     t.match(await client.turn(sessionId, 'tool: mcp__everything__echo {"message":5}'), {
       complete: { text: /^mcp__everything__echo failed:\nWrong arguments for mcp__everything__echo: message: must be string/ },

@@ -79,6 +79,8 @@ export function messageSender(context: WorkerContext): MessageSender {
 export interface McpTools extends ForeignTools {
   /** Names of the last list that a turn got; undefined = none has asked yet. */
   known(): string[] | undefined;
+  /** Why the last list could not be had; undefined = it could. */
+  problem(): string | undefined;
   /** Reads config.yaml and asks every server afresh. Errors: PEER_UNREACHABLE. */
   reload(signal: AbortSignal): Promise<{ names: string[]; servers: ServerState[] }>;
 }
@@ -96,6 +98,7 @@ export function mcpTools(context: WorkerContext): McpTools {
   let known: string[] | undefined;
   let asking: Promise<ForeignToolSpec[]> | undefined;
   let patienceMs: number = limits.turn.mcpListMs;
+  let problem: string | undefined;
 
   const ask = async (): Promise<ForeignToolSpec[]> => {
     const { tools, instructions } = await context.peer('mcp').call(listTools, { profile });
@@ -113,6 +116,7 @@ export function mcpTools(context: WorkerContext): McpTools {
   };
   return {
     known: () => known,
+    problem: () => problem,
     async reload(signal) {
       if (!isConfigured() && !known?.length) return { names: [], servers: [] };
       await peer(reload, {}, { signal });
@@ -122,6 +126,7 @@ export function mcpTools(context: WorkerContext): McpTools {
       return { names: known, servers };
     },
     async list(signal) {
+      problem = undefined;
       if (!isConfigured()) return [];
       asking ??= ask().finally(() => (asking = undefined));
       try {
@@ -132,7 +137,8 @@ export function mcpTools(context: WorkerContext): McpTools {
         if (signal.aborted) throw thrown;
         // The next turns wait only briefly for a broker that has kept one waiting.
         patienceMs = 500;
-        context.log.warn(`no MCP tools for this turn: ${messageOf(thrown)}`);
+        problem = messageOf(thrown);
+        context.log.warn(`no MCP tools for this turn: ${problem}`);
         return [];
       }
     },

@@ -6,13 +6,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AgentError, errnoOf, messageOf } from '../../../base/errors.ts';
-import { uuid } from '../../../base/ids.ts';
+import { digest } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
 import { inheritedListener } from '../../inherited.ts';
 import { checked } from '../../../ipc/link.ts';
 import { WebhookSettings } from '../../../state/config/platformSettings.ts';
 import { SendError, type Adapter, type AdapterHost, type Connection } from '../adapter.ts';
 import { deliveryIdOf, INSECURE_NO_AUTH, isAuthentic, MinuteRate } from './webhookAuth.ts';
+import { UnheardAnswers } from './unheardAnswers.ts';
 import { eventNames, isWanted, shownHeaders } from './webhookEvents.ts';
 import { Guesses, senderOf } from './webhookGuesses.ts';
 import { fillTemplate } from './webhookTemplate.ts';
@@ -48,6 +49,7 @@ class WebhookAdapter implements Adapter {
     events: undefined,
     ...newRates(),
   };
+  readonly #unheard = new UnheardAnswers();
   #server: Server | undefined;
 
   constructor(host: AdapterHost) {
@@ -172,7 +174,10 @@ class WebhookAdapter implements Adapter {
     if (!isWanted(names, route.events)) return sendJson(response, 200, { status: 'ignored', event: names[0] ?? null });
     this.#requirePlaces(route);
     const text = fillTemplate(route.prompt, payload, raw, shownHeaders(request.headers));
-    this.#store(route, { text, deliveryId: deliveryIdOf(request.headers) ?? uuid(), nowMs }, response);
+    const named = deliveryIdOf(request.headers);
+    // A sender that gave up waiting repeats the event: what it was never told of is not stored twice.
+    const deliveryId = named ?? (await this.#unheard.idOf(digest(`${route.name}\n${raw}`), request.socket));
+    this.#store(route, { text, deliveryId, nowMs }, response);
   }
 
   /** One that was made by command, as its file says now. Its rates live as long as this connection. */
