@@ -31,6 +31,8 @@ export class UsageReader implements Disposable {
   /** Resident memory of one process now; undefined when it is gone, and where it costs a process to ask. */
   rssBytes(pid: number): number | undefined {
     const stat = process.platform === 'linux' ? this.#statOf(pid) : undefined;
+    // Not held open: nothing says here when the process is gone.
+    this.#close(pid);
     return stat && stat.pages * units().pageBytes;
   }
 
