@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
+import { SettledClock } from '../../base/settledClock.ts';
 import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
 import type { Link } from '../../ipc/link.ts';
 import { acquireLock } from '../../state/lock.ts';
@@ -104,8 +105,9 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   toolbox.abandonChildren();
   side.settleCut();
   notes.settleCut();
+  const clock = new SettledClock();
   void keepHouse(parts);
-  const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
+  const housekeeping = setInterval(() => void (clock.isSettled() && keepHouse(parts)), limits.turn.housekeepingMs).unref();
   const company = watchCompany(context, () => turns.active().length + side.active().length + toolbox.processes.running);
   const setup = watchSetup({ context, desk, events });
   toolbox.warm();

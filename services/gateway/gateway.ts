@@ -8,6 +8,7 @@ import { AgentError, messageOf } from '../../base/errors.ts';
 import { coalesced } from '../../base/coalesce.ts';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
+import { SettledClock } from '../../base/settledClock.ts';
 import * as contract from '../../ipc/contracts/gateway.ts';
 import type { Client } from '../../ipc/client.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
@@ -118,7 +119,9 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   });
   stateFile.phase('starting');
 
+  const clock = new SettledClock();
   const prune = () => {
+    if (!clock.isSettled()) return;
     try {
       for (const table of [store.inbox, store.outbox, store.questions]) table.prune(Date.now());
     } catch (thrown) {
