@@ -75,7 +75,7 @@ const table: { name: string; given: End[]; want: string[] }[] = [
   },
   {
     name: 'a shortage never parks, however often a start meets it: its cause is checked every 5 s',
-    given: lacking('space', 40, 1_000),
+    given: lacking('space', 40, 10_000),
     want: ['wait 500', ...Array.from({ length: 39 }, () => 'wait 5000')],
   },
   {
