@@ -186,6 +186,7 @@ export const errorTable = {
   // terminal
   TOO_MANY_TERMINALS: { rpc: 4601, retry: true, means: 'As many terminals are open as the worker allows.' },
   UNKNOWN_TERMINAL: { rpc: 4602, retry: false, means: 'No open terminal has that id.' },
+  TERMINAL_UNAVAILABLE: { rpc: 4603, retry: false, means: 'The native module of terminals is not built; the fix names what to install.' },
   // dashboard
   UNAUTHENTICATED: {
     rpc: 4801,

@@ -1,40 +1,25 @@
 /**
  * npm's `prepare`, first part: builds node-pty where it brings no binary for this machine (Linux), against the
  * headers of the pinned Node that npm has just installed. Its own install script is denied in package.json: without
- * `nodedir` in the npm configuration it fetches headers from nodejs.org, and an install that reaches nothing but an
- * npm registry would fail.
+ * `nodedir` in the npm configuration it fetches headers from nodejs.org. An install without a compiler succeeds: only
+ * the terminals of the page need the module, and they name what is missing.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { isTerminalBuilt, missingBuildTools, pinnedHeaders, terminalFix, terminalModule } from '../state/terminalModule.ts';
 
 const root = join(import.meta.dirname, '..');
-const place = join(root, 'node_modules', 'node-pty');
 /** Three seconds on an idle machine. */
 const BUILD_MS = 300_000;
-const here = `${process.platform}-${process.arch}`;
 
-if (existsSync(place) && !isThere()) process.exitCode = build();
-
-function isThere(): boolean {
-  return existsSync(join(place, 'build/Release/pty.node')) || existsSync(join(place, 'prebuilds', here));
+const module = terminalModule(root);
+if (module && !isTerminalBuilt(module) && !(missingBuildTools().length === 0 && build(module))) {
+  process.stderr.write(`Terminals of the page are not available: node-pty is not built. To build it: ${terminalFix(root)}\n`);
 }
 
-/** Answers the exit code. */
-function build(): number {
-  const pinned = join(root, 'node_modules', `node-${here}`);
-  const nodedir = existsSync(join(pinned, 'include/node/node_api.h')) ? pinned : undefined;
-  const { status, error, stdout } = spawnSync('npm', ['run', 'install'], {
-    cwd: place,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...(nodedir === undefined ? {} : { npm_config_nodedir: nodedir }) },
-    timeout: BUILD_MS,
-  });
-  if (status === 0 && isThere()) return 0;
-  process.stdout.write(stdout ?? '');
-  process.stderr.write(
-    `node-pty could not be built${error ? ` (${error.message})` : ''}: it wants a C++ compiler, make and python3 (Debian: apt install build-essential python3); then repeat npm ci\n`,
-  );
-  return 1;
+function build(cwd: string): boolean {
+  const nodedir = pinnedHeaders(root);
+  const env = { ...process.env, ...(nodedir === undefined ? {} : { npm_config_nodedir: nodedir }) };
+  const { status } = spawnSync('npm', ['run', 'install'], { cwd, stdio: 'ignore', env, timeout: BUILD_MS });
+  return status === 0 && isTerminalBuilt(cwd);
 }

@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { release } from '../../state/release.ts';
+import { terminalFix } from '../../state/terminalModule.ts';
 import { loadNative, nativeModules } from '../service/nativeModules.ts';
 import { NODE_MIN, nodeIsNewEnough } from '../service/selfCheck.ts';
 import { installationOf, reinstallHint } from '../service/reinstall.ts';
@@ -51,6 +52,8 @@ async function native(): Promise<Finding[]> {
     nativeModules.map(async (name) => {
       const fault = await loadNative(name);
       if (fault === undefined) return { ...ok('loads'), of: name };
+      // Everything but the terminals of the page works without it.
+      if (name === 'node-pty') return warn(`${fault}: the page opens no terminals`, terminalFix(), { of: name });
       return fail(fault, rebuildHint(name), { of: name });
     }),
   );
@@ -60,7 +63,7 @@ async function native(): Promise<Finding[]> {
 function rebuildHint(name: string): string {
   const { root, built } = release();
   if (installationOf({ root, built }) !== 'checkout') return reinstallHint();
-  return `cd ${root} && ${name === 'node-pty' ? 'npm run prepare' : `npm rebuild ${name}`}`;
+  return `cd ${root} && npm rebuild ${name}`;
 }
 
 /** After an update of the files, what runs is still the old. */

@@ -7,7 +7,7 @@ import { insideContainer } from './managedBy.ts';
 export type Installation = 'checkout' | 'npx' | 'global' | 'dependency' | 'image' | 'folder';
 
 /** As README says: from the package that `npm pack` makes. */
-export const GLOBAL_INSTALL = 'npm install -g --allow-scripts=node-pty ./agent-service-<version>.tgz';
+export const GLOBAL_INSTALL = 'npm install -g ./agent-service-<version>.tgz';
 
 /** `image`: copied into a container, outside any node_modules. `folder`: the same on a machine. */
 export function installationOf({ root, built }: Pick<Release, 'root' | 'built'>, inContainer = insideContainer()): Installation {
@@ -25,7 +25,7 @@ export function reinstallHint({ root, built }: Pick<Release, 'root' | 'built'> =
     case 'checkout':
       return `cd ${root} && npm ci`;
     case 'dependency':
-      return `cd ${dirname(dirname(root))} && npm ci --allow-scripts=node-pty`;
+      return `cd ${dirname(dirname(root))} && npm ci`;
     case 'npx':
     case 'global':
       return GLOBAL_INSTALL;

@@ -12,6 +12,7 @@ import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
 import { data, exit } from '../../ipc/contracts/terminal.ts';
 import type { Link } from '../../ipc/link.ts';
+import { terminalFix } from '../../state/terminalModule.ts';
 import { requireProfile } from '../../state/home.ts';
 import { commonEnv } from '../manifest.ts';
 import type { WorkerContext } from '../worker.ts';
@@ -48,7 +49,7 @@ export async function openTerminal({ context, link: opener, params }: OpenOption
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) throw new AgentError('NOT_FOUND', `there is no directory ${cwd}`);
   const file = findShell();
   // The native module costs memory and is loaded with the first terminal.
-  const { spawn } = await import('node-pty');
+  const { spawn } = await loadPty();
   if (!opener.isOpen) throw new AgentError('PEER_GONE', 'the page closed before its terminal was open');
   const pty = spawn(file, [], {
     name: 'xterm-256color',
@@ -161,4 +162,16 @@ function findShell(): string {
     }
   }
   return '/bin/sh';
+}
+
+/** npm installs it without building it where there is no compiler. Errors: TERMINAL_UNAVAILABLE. */
+async function loadPty(): Promise<typeof import('node-pty')> {
+  try {
+    return await import('node-pty');
+  } catch (cause) {
+    throw new AgentError('TERMINAL_UNAVAILABLE', 'no terminal can be opened: the module node-pty is not built', {
+      cause,
+      fix: terminalFix(),
+    });
+  }
 }

@@ -1,5 +1,5 @@
 /** The packed product, installed globally into a clean prefix, on the node it brings along. */
-import { mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import t from 'tap';
@@ -18,15 +18,23 @@ interface Packed {
 }
 
 /** npm with this node, its own cache, and no home of ours. */
-async function npm(args: string[], cwd: string) {
+async function npm(args: string[], cwd: string, path = `${dirname(process.execPath)}:${process.env.PATH}`) {
   const env = {
-    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+    PATH: path,
     HOME: process.env.HOME ?? '/',
+    ...(process.env.NODE_EXTRA_CA_CERTS ? { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS } : {}),
     npm_config_update_notifier: 'false',
   };
   const result = await run('npm', args, { cwd, env });
   if (result.code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${result.code}:\n${result.stderr}`);
   return result.stdout;
+}
+
+function pathOf(name: string): string {
+  const found = [dirname(process.execPath), ...process.env.PATH!.split(':')]
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
+  return realpathSync(found!);
 }
 
 t.test('npm pack, npm install -g, and the installed command runs the whole service', async (t) => {
@@ -62,20 +70,11 @@ t.test('npm pack, npm install -g, and the installed command runs the whole servi
   });
 
   const prefix = join(dir, 'prefix');
-  await npm(
-    [
-      'install',
-      '-g',
-      '--prefix',
-      prefix,
-      join(dir, packed.filename),
-      '--allow-scripts=node-pty',
-      '--prefer-offline',
-      '--no-audit',
-      '--no-fund',
-    ],
-    dir,
-  );
+  // A machine with npm and without a compiler, make or python3.
+  const bare = join(dir, 'bare');
+  mkdirSync(bare);
+  for (const name of ['sh', 'env', 'node', 'npm']) symlinkSync(pathOf(name), join(bare, name));
+  await npm(['install', '-g', '--prefix', prefix, join(dir, packed.filename), '--prefer-offline', '--no-audit', '--no-fund'], dir, bare);
   using home = testHome();
   // Only what every system has: the command brings its own node.
   const agent = (...args: string[]) =>
@@ -85,6 +84,21 @@ t.test('npm pack, npm install -g, and the installed command runs the whole servi
     const code = readFileSync(join(projectRoot, 'dist', 'code-id'), 'utf8').trim();
     t.match(await agent('--version'), { code: 0, stdout: `(${code}, node ${process.version})` });
     t.equal((await agent('status')).code, 3);
+  });
+
+  await t.test('without a compiler only terminals are missing, and the fix that doctor names builds them', async (t) => {
+    const rows = JSON.parse((await agent('doctor', '--json')).stdout) as { checks: { id: string; status: string; fix: string | null }[] };
+    const row = rows.checks.find(({ id }) => id === 'native:node-pty')!;
+    t.equal(row.status, 'warn');
+    const command = row.fix!.slice(row.fix!.indexOf('npm install'));
+    const env = {
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      HOME: process.env.HOME ?? '/',
+      NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS ?? '',
+    };
+    const built = await run('/bin/sh', ['-c', command], { cwd: dir, env });
+    t.equal(built.code, 0, built.stderr);
+    t.notMatch(built.stdout + built.stderr, /nodejs\.org/, 'no headers were fetched');
   });
 
   await t.test('the service comes up on the installed node, answers, and goes down without a trace', async (t) => {

@@ -19,7 +19,7 @@ t.test('an installation is told by where it lies, and the hint is about that one
     { root: place('clone', 'package-lock.json'), built: false, want: 'checkout', hint: /^cd .*clone && npm ci$/ },
     { root: place('built', 'package-lock.json'), built: true, want: 'checkout', hint: /^cd .*built && npm ci$/ },
     { root: place('lib/node_modules/agent-service'), built: true, want: 'global', hint: /^npm install -g .*\.tgz$/ },
-    { root: place('project/node_modules/agent-service'), built: true, want: 'dependency', hint: /^cd .*project && npm ci / },
+    { root: place('project/node_modules/agent-service'), built: true, want: 'dependency', hint: /^cd .*project && npm ci$/ },
     { root: place('_npx/1/node_modules/agent-service'), built: true, want: 'npx', hint: /^npm install -g .*\.tgz$/ },
     { root: place('opt/agent-service'), built: true, inContainer: true, want: 'image', hint: /build the image again/ },
     { root: place('opt/agent-service'), built: true, want: 'folder', hint: /put the whole package into .*opt/ },
