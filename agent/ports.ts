@@ -246,9 +246,10 @@ export interface ForeignTools {
 
 /** Full text over earlier conversations. */
 export interface SessionSearch {
-  search(query: string, options: { limit: number; excludeSession?: string | undefined }): Promise<SearchHit[]>;
-  /** Messages around one, oldest first. */
-  around(messageId: number, radius: number): { role: string; text: string; at: string }[];
+  /** `scope`: only conversations with this key. */
+  search(query: string, options: { limit: number; excludeSession?: string | undefined; scope?: string | undefined }): Promise<SearchHit[]>;
+  /** Messages around one, oldest first; empty when it is outside the scope. */
+  around(messageId: number, options: { radius: number; scope?: string | undefined }): { role: string; text: string; at: string }[];
 }
 
 export interface SearchHit {

@@ -144,6 +144,11 @@ export const errorTable = {
   },
   TOOL_UNKNOWN: { rpc: 4304, retry: false, means: 'No tool has that name in this session.' },
   TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
+  NOT_PERMITTED: {
+    rpc: 4361,
+    retry: false,
+    means: 'Chat users, webhooks or jobs may not do this; the message says what was refused and who may do it.',
+  },
   TOOL_TIMEOUT: { rpc: 4306, retry: false, means: 'The tool ran into the deadline guard (tool_timeout).' },
   ITERATION_LIMIT: { rpc: 4307, retry: false, means: 'The turn reached its limit of model calls (agent.max_turns) before it was done.' },
   CONTEXT_EXHAUSTED: {

@@ -295,6 +295,8 @@ export const limits = {
     graceMaxMs: 7_200_000,
     parallelMax: 4,
     jobsMax: 10_000,
+    /** Of one chat: a user there must not fill the owner's list. */
+    jobsPerChatMax: 20,
     /** Parsed patterns kept: one croner object holds 80 KB (measured). */
     patternsMax: 100,
     /** Output files kept per job. */

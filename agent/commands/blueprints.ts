@@ -3,6 +3,7 @@
  * and those that skills suggest, which are filled in here. Either way the cron worker makes the job.
  */
 import { isAgentError } from '../../base/errors.ts';
+import { may } from '../authority/may.ts';
 import { fillSkillBlueprint, presetOf, weekdayPresets, type SkillBlueprint, type Slot } from '../skills/blueprint.ts';
 import type { BlueprintFacts, CommandHost, FieldFacts, JobFacts } from './host.ts';
 
@@ -80,7 +81,7 @@ export async function wrongValue(
 
 /** Makes the job; what is left out is as by default, and its result goes where it was asked for. Errors: INVALID_PARAMS, BAD_SCHEDULE, PEER_UNREACHABLE. */
 export async function makeJob(host: CommandHost, { key, suggested }: Blueprint, given: Values): Promise<JobFacts> {
-  const goesTo = suggested?.blueprint.deliver ?? host.origin;
+  const goesTo = (may(host.principal, 'keep_jobs', { own: false }) ? suggested?.blueprint.deliver : undefined) ?? host.origin;
   const values = { ...(goesTo === null ? {} : { deliver: goesTo }), ...given };
   const { job } = suggested
     ? await host.call('cron.create', fillSkillBlueprint(suggested, values))

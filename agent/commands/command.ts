@@ -1,5 +1,6 @@
 /** What a slash command is: one value that dispatch, help, completion and the documents read. */
 import { AgentError } from '../../base/errors.ts';
+import type { Act } from '../authority/may.ts';
 import type { CommandHost, Surface } from './host.ts';
 
 export type Category = 'session' | 'configuration' | 'tools' | 'info' | 'exit' | 'messaging' | 'skill';
@@ -45,6 +46,8 @@ export interface SlashCommand {
   /** One line, starts with a verb. */
   summary: string;
   category: Category;
+  /** What its user must be allowed to do (agent/authority/may.ts); by its arguments where these decide. */
+  needs: Act | ((args: string) => Act);
   /** Where it can be used; all of `talking` when left out. */
   surfaces?: readonly Surface[];
   /** While a turn runs: `allowed`; `queue` = what it submits waits in line; `rejected` = refused with BUSY. */
@@ -57,7 +60,7 @@ export interface SlashCommand {
 
 /** Surfaces where somebody types. */
 export const talking: readonly Surface[] = ['cli', 'tui', 'desktop', 'gateway', 'api', 'other'];
-/** Those of the owner alone: what must not be done from a chat. */
+/** Those at which the owner sits. */
 export const ownSurfaces: readonly Surface[] = ['cli', 'tui', 'desktop', 'api', 'other'];
 export const terminals: readonly Surface[] = ['cli', 'tui'];
 export const screens: readonly Surface[] = ['cli', 'tui', 'desktop'];

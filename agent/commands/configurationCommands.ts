@@ -1,13 +1,17 @@
 /** Commands that change how it answers: model, reasoning, speed, looks. */
-import { ownSurfaces, split, terminals, text, usage, type CommandResult, type Invocation, type SlashCommand } from './command.ts';
+import { ownSurfaces, split, talking, terminals, text, usage, type CommandResult, type Invocation, type SlashCommand } from './command.ts';
 import { AgentError } from '../../base/errors.ts';
+import { may } from '../authority/may.ts';
 
 const levels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 const CHOICES_MAX = 60;
 
+const isGlobal = (args: string): boolean => /(?:^|\s)--global(?:[\s=]|$)/i.test(args);
+
 export const configurationCommands: readonly SlashCommand[] = [
   {
     name: 'model',
+    needs: (args) => (isGlobal(args) ? 'configure' : args ? 'choose_model' : 'converse'),
     takes: '[[provider:]model] [--provider P] [--reasoning LEVEL] [--session | --global | --once]',
     summary: 'show or switch the model',
     category: 'configuration',
@@ -17,6 +21,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'reasoning',
+    needs: (args) => (isGlobal(args) || /^(?:show|hide)\b/i.test(args) ? 'configure' : args ? 'choose_model' : 'converse'),
     takes: `[${levels.join(' | ')} | show | hide] [--global]`,
     summary: 'how long it thinks, and whether that is shown',
     category: 'configuration',
@@ -26,6 +31,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'fast',
+    needs: (args) => (args && args !== 'status' ? 'choose_model' : 'converse'),
     takes: '[auto | cold | on | off | status]',
     summary: 'ask for the fast tier: always, in the first seconds of a turn, or on the first turn',
     category: 'configuration',
@@ -35,6 +41,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'personality',
+    needs: 'configure',
     takes: '[name | none]',
     summary: 'choose how it speaks',
     category: 'configuration',
@@ -45,6 +52,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'skin',
+    needs: 'configure',
     takes: '[name]',
     summary: 'choose the colours of the terminal chat',
     category: 'configuration',
@@ -55,6 +63,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'verbose',
+    needs: 'converse',
     takes: '[off | new | all | verbose]',
     summary: 'how much of tools is shown; bare = the next of the four',
     category: 'configuration',
@@ -65,6 +74,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'busy',
+    needs: 'configure',
     takes: '[queue | interrupt | steer]',
     summary: 'what a prompt does while a turn runs',
     category: 'configuration',
@@ -76,6 +86,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'yolo',
+    needs: 'administer',
     takes: '[on | off]',
     summary: 'run dangerous commands without asking, in every conversation of this profile',
     category: 'configuration',
@@ -86,10 +97,11 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'config',
+    needs: 'configure',
     takes: '[key [value]]',
     summary: 'show or set a key of config.yaml',
     category: 'configuration',
-    surfaces: ownSurfaces,
+    surfaces: talking,
     busy: 'allowed',
     async run({ host, args, name }) {
       const [key, value] = split(args);
@@ -101,11 +113,11 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
 ];
 
-async function model({ host, args, name }: Invocation): Promise<CommandResult> {
+async function model({ host, args }: Invocation): Promise<CommandResult> {
   if (!args || args === '--refresh') return modelChoices(host, args === '--refresh');
-  if (host.surface === 'gateway' && /(^|\s)--global(\s|$)/.test(args))
-    throw new AgentError('USAGE', `/${name}: --global is not for a chat`, { fix: 'leave it out, or use `agent model` on the machine' });
-  const set = await host.call('config.set', { key: 'model', value: args });
+  // Where the owner keeps every pick for good, that of a chat is still its own.
+  const scoped = may(host.principal, 'configure') || /(?:^|\s)--(?:session|once)(?:\s|$)/.test(args) ? args : `${args} --session`;
+  const set = await host.call('config.set', { key: 'model', value: scoped });
   const where = { session: 'for this conversation', once: 'for the next turn', global: 'for every new conversation' }[set.scope] ?? '';
   const level = set.info?.reasoning_effort;
   return text(

@@ -1,5 +1,6 @@
 /** From a line to what a command does: the registry, then skills by their name, then the user's own quick commands. */
 import { AgentError } from '../../base/errors.ts';
+import { may, requireMay } from '../authority/may.ts';
 import { prompted, type CommandResult, type SlashCommand } from './command.ts';
 import type { CommandHost } from './host.ts';
 import { availableOn, commandWords, findCommand, nearestNames, registry } from './registry.ts';
@@ -35,11 +36,13 @@ async function perform(
   command: SlashCommand,
   { args, available }: { args: string; available: readonly SlashCommand[] },
 ): Promise<CommandResult> {
-  const { name, busy, run } = command;
+  const { name, busy, run, needs } = command;
+  requireMay(host.principal, typeof needs === 'string' ? needs : needs(args), `/${name} ${args}`.trim());
   if (busy === 'rejected' && host.busy())
     throw new AgentError('BUSY', `/${name} cannot be used while a turn runs`, { fix: 'wait for it, or /stop first' });
   if (!run) return { kind: 'local', text: '', args };
-  return { args, ...(await run({ host, name, args, available })) };
+  const usable = available.filter(({ needs: act }) => typeof act !== 'string' || may(host.principal, act));
+  return { args, ...(await run({ host, name, args, available: usable })) };
 }
 
 type OwnNamed = { kind: 'line'; line: string } | { kind: 'skill'; run(): Promise<CommandResult> };

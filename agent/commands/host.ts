@@ -3,6 +3,7 @@
  * reads of the answer; the host adds the session. A test gives a fake, the agent worker its own methods.
  */
 
+import type { Principal } from '../authority/principal.ts';
 import type { SkillBlueprint } from '../skills/blueprint.ts';
 
 export const surfaces = ['api', 'batch', 'cli', 'desktop', 'gateway', 'other', 'scheduled_task', 'tui'] as const;
@@ -210,6 +211,8 @@ export interface ServiceFacts {
 
 export interface CommandHost {
   readonly surface: Surface;
+  /** Whom a command acts for. */
+  readonly principal: Principal;
   readonly session: { id: string; title: string | null; /** Of a chat: `irc`, `webhook`, … */ platform: string | null };
   /** Who typed it, where the surface knows. */
   readonly user: string | null;

@@ -8,6 +8,7 @@ const INSIGHT_DAYS = 7;
 export const infoCommands: readonly SlashCommand[] = [
   {
     name: 'help',
+    needs: 'converse',
     aliases: ['?'],
     takes: '[command]',
     summary: 'list the commands, or explain one',
@@ -16,10 +17,25 @@ export const infoCommands: readonly SlashCommand[] = [
     completes: 'command',
     run: help,
   },
-  { name: 'commands', summary: 'list every command with its other names', category: 'info', busy: 'allowed', run: allCommands },
-  { name: 'status', summary: 'show this conversation and what answers in it', category: 'info', busy: 'allowed', run: status },
+  {
+    name: 'commands',
+    needs: 'converse',
+    summary: 'list every command with its other names',
+    category: 'info',
+    busy: 'allowed',
+    run: allCommands,
+  },
+  {
+    name: 'status',
+    needs: 'converse',
+    summary: 'show this conversation and what answers in it',
+    category: 'info',
+    busy: 'allowed',
+    run: status,
+  },
   {
     name: 'usage',
+    needs: 'converse',
     aliases: ['cost'],
     summary: 'show tokens and cost of this conversation',
     category: 'info',
@@ -31,6 +47,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'insights',
+    needs: 'see_usage',
     takes: '[days]',
     summary: 'show what was used over the last days',
     category: 'info',
@@ -43,6 +60,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'processes',
+    needs: 'converse',
     aliases: ['ps'],
     summary: 'list background commands of the agent',
     category: 'info',
@@ -54,6 +72,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'version',
+    needs: 'converse',
     summary: 'show the version',
     category: 'info',
     busy: 'allowed',
@@ -61,6 +80,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'whoami',
+    needs: 'converse',
     summary: 'show who you are here',
     category: 'info',
     busy: 'allowed',
@@ -71,6 +91,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'profile',
+    needs: 'converse',
     summary: 'show the profile',
     category: 'info',
     busy: 'allowed',
@@ -79,6 +100,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'login',
+    needs: 'converse',
     summary: 'sign in to an account',
     category: 'info',
     busy: 'allowed',
@@ -90,6 +112,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'copy',
+    needs: 'converse',
     takes: '[N]',
     summary: 'copy the last answer, or the N-th from the end',
     category: 'info',
@@ -97,9 +120,18 @@ export const infoCommands: readonly SlashCommand[] = [
     busy: 'allowed',
     local: true,
   },
-  { name: 'paste', summary: 'say how to paste text and images here', category: 'info', surfaces: terminals, busy: 'allowed', local: true },
+  {
+    name: 'paste',
+    needs: 'converse',
+    summary: 'say how to paste text and images here',
+    category: 'info',
+    surfaces: terminals,
+    busy: 'allowed',
+    local: true,
+  },
   {
     name: 'image',
+    needs: 'converse',
     takes: '<path>',
     summary: 'send an image with the next prompt',
     category: 'info',
@@ -110,6 +142,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'update',
+    needs: 'converse',
     summary: 'say how to get a newer release',
     category: 'info',
     busy: 'allowed',
@@ -120,6 +153,7 @@ export const infoCommands: readonly SlashCommand[] = [
   },
   {
     name: 'quit',
+    needs: 'converse',
     aliases: ['exit'],
     summary: 'leave; a running turn goes on',
     category: 'exit',

@@ -21,6 +21,7 @@ const HISTORY_SHOWN = 20;
 export const sessionCommands: readonly SlashCommand[] = [
   {
     name: 'new',
+    needs: 'converse',
     aliases: ['reset'],
     takes: '[title]',
     summary: 'start a new conversation; this one stays',
@@ -33,6 +34,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'clear',
+    needs: 'converse',
     aliases: ['cls'],
     summary: 'clear the screen; the conversation stays',
     category: 'session',
@@ -42,6 +44,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'resume',
+    needs: 'converse',
     takes: '[number, id, title or latest]',
     summary: 'go back to another conversation',
     category: 'session',
@@ -52,6 +55,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'sessions',
+    needs: 'converse',
     aliases: ['switch'],
     takes: '[words]',
     summary: 'list conversations, newest first',
@@ -67,6 +71,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'title',
+    needs: 'converse',
     takes: '[new title]',
     summary: 'show or change the title',
     category: 'session',
@@ -78,6 +83,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'history',
+    needs: 'converse',
     takes: '[N]',
     summary: 'show the last messages',
     category: 'session',
@@ -92,6 +98,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'undo',
+    needs: 'converse',
     takes: '[N]',
     summary: 'take back the last exchanges',
     category: 'session',
@@ -107,6 +114,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'retry',
+    needs: 'converse',
     summary: 'take back the last answer and ask again',
     category: 'session',
     busy: 'rejected',
@@ -118,6 +126,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'branch',
+    needs: 'converse',
     aliases: ['fork'],
     takes: '[title]',
     summary: 'go on in a copy of this conversation',
@@ -131,6 +140,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'compress',
+    needs: 'converse',
     takes: '[here [N] | --keep N | focus]',
     summary: 'replace what came before by a summary',
     category: 'session',
@@ -140,6 +150,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'save',
+    needs: 'converse',
     takes: '[file]',
     summary: 'write the conversation into a file',
     category: 'session',
@@ -150,6 +161,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'stop',
+    needs: 'converse',
     aliases: ['interrupt'],
     summary: 'interrupt the running turn',
     category: 'session',
@@ -161,6 +173,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'steer',
+    needs: 'converse',
     takes: '<text>',
     summary: 'tell the running turn something; it reads it with its next tool result',
     category: 'session',
@@ -177,6 +190,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'queue',
+    needs: 'converse',
     aliases: ['q'],
     takes: '[prompt | list | edit N <prompt> | rm N | move A B | clear | add <prompt>]',
     summary: 'manage prompts that wait; survives a restart',
@@ -187,6 +201,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'btw',
+    needs: 'converse',
     takes: '<question>',
     summary: 'ask beside the conversation; it is not touched',
     category: 'session',
@@ -200,6 +215,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'bg',
+    needs: 'converse',
     takes: '<prompt>',
     summary: 'work on a prompt in a session of its own, in the background',
     category: 'session',
@@ -212,6 +228,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'approve',
+    needs: 'answer_approvals',
     takes: '[session | always]',
     summary: 'allow the oldest call that waits for approval',
     category: 'session',
@@ -227,6 +244,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'deny',
+    needs: 'answer_approvals',
     summary: 'refuse the oldest call that waits for approval',
     category: 'session',
     busy: 'allowed',
@@ -235,7 +253,15 @@ export const sessionCommands: readonly SlashCommand[] = [
       return text(resolved ? 'Denied.' : 'Nothing waits for approval.');
     },
   },
-  { name: 'redraw', summary: 'draw the screen again', category: 'session', surfaces: screens, busy: 'allowed', local: true },
+  {
+    name: 'redraw',
+    needs: 'converse',
+    summary: 'draw the screen again',
+    category: 'session',
+    surfaces: screens,
+    busy: 'allowed',
+    local: true,
+  },
 ];
 
 const firstLine = (prompt: string): string => {

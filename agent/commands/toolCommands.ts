@@ -1,5 +1,4 @@
 /** Commands about tools, skills, memory, jobs and plans. */
-import { AgentError } from '../../base/errors.ts';
 import { ownSurfaces, prompted, split, text, usage, type CommandResult, type Invocation, type SlashCommand } from './command.ts';
 import { runBlueprint } from './blueprint.ts';
 import { planPrompt } from './plan.ts';
@@ -8,6 +7,7 @@ import { contextLines, jobLines, toolsetLines } from './views.ts';
 export const toolCommands: readonly SlashCommand[] = [
   {
     name: 'tools',
+    needs: 'converse',
     takes: '[toolset]',
     summary: 'list the tools of this conversation',
     category: 'tools',
@@ -20,6 +20,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'toolsets',
+    needs: 'converse',
     summary: 'list toolsets, also those that are off, and why',
     category: 'tools',
     busy: 'allowed',
@@ -30,6 +31,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'skills',
+    needs: (args) => (/^(?:enable|disable)\b/.test(args) ? 'administer' : 'read_skills'),
     takes: '[name | enable <name> | disable <name>]',
     summary: 'list skills, read one, switch one on or off',
     category: 'tools',
@@ -39,6 +41,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'memory',
+    needs: 'administer',
     takes: '[pending | approve <id|all> | reject <id|all>]',
     summary: 'show what is remembered, and decide on staged writes',
     category: 'tools',
@@ -49,6 +52,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'plan',
+    needs: 'converse',
     takes: '[task]',
     summary: 'write a plan into .agent/plans/ and carry nothing out',
     category: 'tools',
@@ -57,6 +61,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'context',
+    needs: 'converse',
     aliases: ['ctx'],
     summary: 'show what fills the model’s window, and which context files are in it',
     category: 'tools',
@@ -68,6 +73,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'cron',
+    needs: 'keep_jobs',
     takes: '[list | run <id> | pause <id> | resume <id> | rm <id>]',
     summary: 'show and steer scheduled jobs',
     category: 'tools',
@@ -77,6 +83,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'blueprint',
+    needs: 'keep_jobs',
     aliases: ['bp'],
     takes: '[name [slot=value …]]',
     summary: 'make a scheduled job from a blueprint; bare lists them, a name asks for what it needs',
@@ -87,6 +94,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'reload-mcp',
+    needs: 'administer',
     aliases: ['reload_mcp'],
     takes: '[now]',
     summary: 'read MCP servers afresh and probe their tools; the model’s cache starts anew',
@@ -98,6 +106,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'reload-skills',
+    needs: 'read_skills',
     aliases: ['reload_skills'],
     summary: 'look for skills again',
     category: 'tools',
@@ -110,6 +119,7 @@ export const toolCommands: readonly SlashCommand[] = [
   },
   {
     name: 'reload',
+    needs: 'administer',
     summary: 'read .env again',
     category: 'tools',
     surfaces: ownSurfaces,
@@ -124,8 +134,6 @@ export const toolCommands: readonly SlashCommand[] = [
 async function skills({ host, args, name }: Invocation): Promise<CommandResult> {
   const [verb, rest] = split(args);
   if (verb === 'enable' || verb === 'disable') {
-    if (host.surface === 'gateway')
-      throw new AgentError('USAGE', `/${name} ${verb} is not for a chat`, { fix: `agent skills ${verb} ${rest}` });
     if (!rest) throw usage({ name, takes: `${verb} <name>` }, 'which skill?');
     const { enabled } = await host.call('skills.toggle', { name: rest, enabled: verb === 'enable' });
     return text(`${rest} is ${enabled ? 'on' : 'off'}.`);
@@ -178,8 +186,6 @@ async function cron({ host, args, name }: Invocation): Promise<CommandResult> {
     const { jobs } = await host.call('cron.list', {});
     return text(jobLines(jobs), { jobs });
   }
-  if (host.surface === 'gateway')
-    throw new AgentError('USAGE', `/${name} ${verb} is not for a chat`, { fix: `agent cron ${verb} <id> on the machine` });
   if (!id) throw usage({ name, takes }, 'which job?');
   switch (verb) {
     case 'run':

@@ -14,8 +14,11 @@ const Args = z.object({
   job_id: z.string().optional().describe('Id or name of the job (remove).'),
 });
 
-/** `origin`: delivery target of the chat the session belongs to; null on surfaces that are no chat. */
-export function cronjobTool(jobs: CronJobs, origin: string | null): Tool {
+/**
+ * `origin`: delivery target of the chat the session belongs to; null on surfaces that are not a chat. `originOnly`: no
+ * job may deliver elsewhere.
+ */
+export function cronjobTool(jobs: CronJobs, origin: string | null, originOnly = false): Tool {
   return defineTool({
     name: 'cronjob',
     toolset: 'cronjob',
@@ -25,7 +28,7 @@ export function cronjobTool(jobs: CronJobs, origin: string | null): Tool {
       switch (action) {
         case 'create': {
           if (!schedule || !prompt) throw new AgentError('BAD_REQUEST', 'create needs schedule and prompt');
-          const job = await jobs.create({ schedule, prompt, name, deliver: target(deliver, origin), repeat }, signal);
+          const job = await jobs.create({ schedule, prompt, name, deliver: target(deliver, { origin, originOnly }), repeat }, signal);
           return { text: `Created: ${line(job)}`, data: { job }, isError: false };
         }
         case 'list': {
@@ -42,9 +45,10 @@ export function cronjobTool(jobs: CronJobs, origin: string | null): Tool {
   });
 }
 
-function target(asked: string | undefined, origin: string | null): string {
+function target(asked: string | undefined, { origin, originOnly }: { origin: string | null; originOnly: boolean }): string {
   if (asked === undefined || asked === 'origin') return origin ?? 'local';
-  return asked;
+  if (!originOnly || asked === origin) return asked;
+  throw new AgentError('NOT_PERMITTED', `a job made here delivers to this chat alone, not to ${asked}`, { fix: 'leave deliver out' });
 }
 
 const line = (job: CronJobRow): string =>

@@ -3,7 +3,9 @@
  * decides this. Order: what the surface gets, what was chosen for the session, and
  * `agent.disabled_toolsets` last. Dangerous calls of what is left are asked about one by one (agent/approvals).
  */
-import { isForeignToolset } from './foreign.ts';
+import { actOfTool, extentOf } from '../authority/may.ts';
+import { principalOf, type Principal } from '../authority/principal.ts';
+import { isForeignToolset, serverOf } from './foreign.ts';
 import type { Tool } from './registry.ts';
 
 export interface PolicyInput {
@@ -11,13 +13,15 @@ export interface PolicyInput {
   surface: string;
   /** Chat platform, on the gateway surface. */
   platform?: string | undefined;
-  /** The rehearsal model: its commands are the user's own words. */
-  scripted: boolean;
+  /** Whom the turn acts for; by default whom its surface says. */
+  principal?: Principal | undefined;
   /** `agent.disabled_toolsets`. */
   disabled?: readonly string[] | undefined;
   /** `platform_toolsets`. */
   platformToolsets?: Readonly<Record<string, string | readonly string[]>> | undefined;
-  /** `sessions.toolset_choices`: what was switched on or off for this session; `*` stands for all others. */
+  /** `platforms.<p>.mcp_servers`, by platform. */
+  platformServers?: Readonly<Record<string, readonly string[] | undefined>> | undefined;
+  /** `sessions.toolset_choices`: what was switched on or off for this session; `*` is all others. */
   choices?: Readonly<Record<string, boolean>> | undefined;
   /** The session runs without tools of MCP servers. */
   safeMode?: boolean | undefined;
@@ -31,50 +35,78 @@ export interface Verdict {
   refused: Map<string, string>;
 }
 
-/** Toolsets that reach the host itself. */
-const HOST_TOOLSETS: ReadonlySet<string> = new Set(['terminal', 'file', 'code_execution']);
-/** Surfaces where somebody other than the owner, or nobody, is at the keyboard. */
+type Named = Pick<Tool, 'name' | 'toolset'>;
+
+/** Surfaces where the owner is not at the keyboard. */
 const UNATTENDED: ReadonlySet<string> = new Set(['gateway', 'scheduled_task']);
 
 export function decideTools(tools: readonly Tool[], input: PolicyInput): Verdict {
   const allowed: Tool[] = [];
   const refused = new Map<string, string>();
   for (const tool of tools) {
-    const why = refusalOf(tool.toolset, input);
+    const why = surfaceRefusal(tool, input) ?? sessionRefusal(tool.toolset, input) ?? disabledRefusal(tool.toolset, input);
     if (why) refused.set(tool.name, why);
     else allowed.push(tool);
   }
   return { allowed, refused };
 }
 
-function refusalOf(toolset: string, input: PolicyInput): string | undefined {
-  return surfaceRefusal(toolset, input) ?? sessionRefusal(toolset, input) ?? disabledRefusal(toolset, input);
+/** A name under `platform_toolsets`, and whose rights count there. */
+interface Place {
+  name: string;
+  principal: Principal;
 }
 
-function surfaceRefusal(toolset: string, input: PolicyInput): string | undefined {
-  if (input.surface === 'scheduled_task' && toolset === 'cronjob')
-    return 'a scheduled job cannot schedule further jobs; make the job from a chat or with `agent cron create`';
+/** A job that a chat made needs the rights of both: of jobs, and of that chat. */
+function placesOf(input: PolicyInput): Place[] {
+  const { surface, platform, principal = principalOf({ surface, platform, scope: '' }) } = input;
   const name = platformName(input);
+  if (surface !== 'scheduled_task' || !('platform' in principal)) return [{ name, principal }];
+  return [
+    { name, principal: { kind: 'schedule' } },
+    { name: principal.platform, principal },
+  ];
+}
+
+function surfaceRefusal(tool: Named, input: PolicyInput): string | undefined {
+  if (input.surface === 'scheduled_task' && tool.toolset === 'cronjob')
+    return 'a scheduled job cannot schedule further jobs; make the job from a chat or with `agent cron create`';
+  for (const place of placesOf(input)) {
+    const why = placeRefusal(tool, place, input);
+    if (why) return why;
+  }
+  return undefined;
+}
+
+function placeRefusal(tool: Named, place: Place, input: PolicyInput): string | undefined {
+  const { toolset } = tool;
+  const { name } = place;
   const listed = listedToolsets(name, input);
+  const isServer = isForeignToolset(toolset) && (input.platformServers?.[name]?.includes(serverOf(toolset)) ?? false);
   if (listed === 'default') {
-    if (!UNATTENDED.has(input.surface) || isOnUnattended(toolset, input)) return undefined;
+    if (isServer || isOnByDefault(tool, place, input)) return undefined;
+    if (isForeignToolset(toolset))
+      return `MCP servers are off on ${name}; the owner allows this one by adding ${serverOf(toolset)} to platforms.${name}.mcp_servers in config.yaml`;
     return `the ${toolset} toolset is off on ${name}; the owner allows it by listing it under platform_toolsets.${name} in config.yaml`;
   }
-  if (listed.some((entry) => covers(entry, toolset, input))) return undefined;
-  // At the keyboard the owner chooses; in a chat anybody could.
+  if (isServer || listed.some((entry) => covers(entry, tool, place, input))) return undefined;
+  // At the keyboard the owner chooses; in a chat anyone could.
   if (!UNATTENDED.has(input.surface) && choiceOf(toolset, input) === true) return undefined;
   return `platform_toolsets.${name} in config.yaml does not list ${toolset}`;
 }
 
-function isOnUnattended(toolset: string, { hasOrigin = false }: PolicyInput): boolean {
-  return toolset === 'messaging' ? hasOrigin : !HOST_TOOLSETS.has(toolset);
+function isOnByDefault({ name, toolset }: Named, { principal }: Place, { surface, hasOrigin = false }: PolicyInput): boolean {
+  if (toolset === 'messaging' && UNATTENDED.has(surface)) return hasOrigin;
+  return extentOf(principal, actOfTool(name)) !== 'none';
 }
 
-/** Where nobody reads along and messaging was not listed, only the chat itself may be written to. */
-export function messagesOriginOnly(input: Pick<PolicyInput, 'surface' | 'platform' | 'platformToolsets'>): boolean {
-  if (!UNATTENDED.has(input.surface)) return false;
-  const listed = listedToolsets(platformName(input), input);
-  return listed === 'default' || !listed.some((entry) => entry === 'messaging' || entry === 'agent-cli');
+/** Where the owner does not read along and messaging was not listed, only the chat itself may be written to. */
+export function messagesOriginOnly(input: PolicyInput): boolean {
+  return placesOf(input).some(({ name, principal }) => {
+    const listed = listedToolsets(name, input);
+    const isListed = listed !== 'default' && listed.some((entry) => entry === 'messaging' || entry === 'agent-cli');
+    return extentOf(principal, 'send_messages', isListed) !== 'all';
+  });
 }
 
 function sessionRefusal(toolset: string, input: PolicyInput): string | undefined {
@@ -100,11 +132,11 @@ function listedToolsets(name: string, { platformToolsets }: Pick<PolicyInput, 'p
   return list.length === 1 && list[0] === `agent-${name}` ? 'default' : list;
 }
 
-/** `agent-cli` is everything, `agent-<platform>` everything that does not reach the host, `mcp` every MCP server. */
-function covers(entry: string, toolset: string, input: PolicyInput): boolean {
-  if (entry === toolset || entry === 'agent-cli') return true;
-  if (entry === 'mcp') return isForeignToolset(toolset);
-  return entry.startsWith('agent-') && isOnUnattended(toolset, input);
+/** `agent-cli` is everything, `agent-<platform>` what is on there by default, `mcp` every MCP server. */
+function covers(entry: string, tool: Named, place: Place, input: PolicyInput): boolean {
+  const isNamed = entry === tool.toolset || entry === 'agent-cli' || (entry === 'mcp' && isForeignToolset(tool.toolset));
+  if (isNamed) return extentOf(place.principal, actOfTool(tool.name), true) !== 'none';
+  return entry.startsWith('agent-') && isOnByDefault(tool, place, input);
 }
 
 function disabledRefusal(toolset: string, { disabled = [] }: PolicyInput): string | undefined {

@@ -19,8 +19,8 @@ const Args = z.object({
   radius: z.number().int().min(1).max(RADIUS_MAX).optional().describe(`Messages before and after it (default ${RADIUS_DEFAULT}).`),
 });
 
-/** `sessionId`: the running session, which is left out: the model has it before it. */
-export function sessionSearchTool(search: SessionSearch, sessionId: string): Tool {
+/** `sessionId`: the running session, which is left out: the model has it before it. `scope`: only conversations of that key. */
+export function sessionSearchTool(search: SessionSearch, sessionId: string, scope?: string): Tool {
   return {
     ...defineTool({
       name: 'session_search',
@@ -28,9 +28,9 @@ export function sessionSearchTool(search: SessionSearch, sessionId: string): Too
       description: 'Searches earlier conversations with the user, newest first, or shows the messages around one that was found.',
       args: Args,
       async run({ query, limit = LIMIT_DEFAULT, around_message, radius = RADIUS_DEFAULT }) {
-        if (around_message !== undefined) return around(search, around_message, radius);
+        if (around_message !== undefined) return around(search, around_message, { radius, scope });
         if (query === undefined) throw new AgentError('BAD_REQUEST', 'session_search needs query or around_message');
-        const hits = await search.search(query, { limit, excludeSession: sessionId });
+        const hits = await search.search(query, { limit, excludeSession: sessionId, scope });
         const text = hits.length ? hits.map(line).join('\n') : `Nothing found for ${JSON.stringify(query)}. Try fewer or shorter words.`;
         return { text, data: { hits }, isError: false };
       },
@@ -39,8 +39,12 @@ export function sessionSearchTool(search: SessionSearch, sessionId: string): Too
   };
 }
 
-function around(search: SessionSearch, messageId: number, radius: number): { text: string; data: unknown; isError: boolean } {
-  const messages = search.around(messageId, radius);
+function around(
+  search: SessionSearch,
+  messageId: number,
+  options: Parameters<SessionSearch['around']>[1],
+): { text: string; data: unknown; isError: boolean } {
+  const messages = search.around(messageId, options);
   if (messages.length === 0) throw new AgentError('NOT_FOUND', `there is no message ${messageId}`, { fix: 'take message_id from a hit' });
   const text = messages.map(({ role, text: said, at }) => `[${at}] ${role}: ${cutMiddle(said, MESSAGE_MAX_CHARS)}`).join('\n');
   return { text, data: { messages: messages.length }, isError: false };

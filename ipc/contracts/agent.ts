@@ -39,6 +39,8 @@ export const runTurn = method('turn.run', {
     title: z.string().optional(),
     profile: z.string().optional(),
     model: z.string().optional(),
+    /** Whom a fresh session acts for, as the agent encoded it when it made the job. */
+    principal: z.string().optional(),
   }),
   result: TurnOutcome,
   timeoutMs: 0,
@@ -67,7 +69,13 @@ export const stopConversation = method('conversation.stop', {
  * text is the whole answer. Errors: UNKNOWN_COMMAND, USAGE, BUSY, and those of what it runs.
  */
 export const conversationCommand = method('conversation.command', {
-  params: z.object({ session_key: z.string(), line: z.string().min(1), platform: z.string(), user: z.string().optional() }),
+  params: z.object({
+    session_key: z.string(),
+    line: z.string().min(1),
+    platform: z.string(),
+    user: z.string().optional(),
+    is_owner: z.boolean().default(false),
+  }),
   result: z.object({ text: z.string(), prompt: z.string().nullable() }),
   timeoutMs: 180_000,
 });

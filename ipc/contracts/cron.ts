@@ -33,6 +33,8 @@ export const Job = z.object({
   schedule: Schedule,
   schedule_display: z.string(),
   deliver: z.string(),
+  /** The chat it was made from, as the agent worker encodes it; null = the owner. */
+  created_by: z.string().nullable(),
   enabled: z.boolean(),
   state: z.enum(['scheduled', 'paused', 'running', 'completed']),
   repeat: z.object({ times: z.number().nullable(), completed: z.number() }),
@@ -61,6 +63,8 @@ export const Run = z.object({
 export type Run = z.infer<typeof Run>;
 
 const profile = z.string().default('default');
+/** Only what this principal made; null = all. */
+const created_by = z.string().max(1_000).nullable().default(null);
 const Text = (max: number) => z.string().max(max);
 const Zone = Text(100);
 
@@ -87,6 +91,7 @@ export const createJob = method('cron.create', {
     repeat: JobParts.shape.repeat.optional(),
     timezone: Zone.optional(),
     profile,
+    created_by,
   }),
   result: z.object({ job: Job }),
 });
@@ -102,7 +107,7 @@ export const updateJob = method('cron.update', {
 
 /** `every_profile`: the jobs of all profiles together. */
 export const listJobs = method('cron.list', {
-  params: z.object({ all: z.boolean().default(true), profile, every_profile: z.boolean().default(false) }),
+  params: z.object({ all: z.boolean().default(true), profile, every_profile: z.boolean().default(false), created_by }),
   result: z.object({ jobs: z.array(Job) }),
 });
 
@@ -117,7 +122,7 @@ export const runOutput = method('cron.output', {
   result: z.object({ run: Run, text: z.string(), truncated: z.boolean() }),
 });
 
-const JobId = z.object({ job_id: z.string(), profile });
+const JobId = z.object({ job_id: z.string(), profile, created_by });
 /** Errors of all: UNKNOWN_JOB. An id may be shortened to a unique beginning, or be the exact name. */
 export const getJob = method('cron.get', { params: JobId, result: z.object({ job: Job }) });
 export const removeJob = method('cron.remove', { params: JobId, result: z.object({ job: Job }) });
@@ -203,7 +208,7 @@ export const listBlueprints = method('cron.blueprints', { params: z.object({}), 
 
 /** By field name; numbers may come as numbers. */
 export const BlueprintValues = z.record(z.string().max(100), z.union([z.string().max(limits.cron.promptMaxChars), z.number()]));
-const Filled = z.object({ blueprint: z.string().max(100), values: BlueprintValues.default({}), profile });
+const Filled = z.object({ blueprint: z.string().max(100), values: BlueprintValues.default({}), profile, created_by });
 
 /** What the filled blueprint would do; makes nothing. Errors: as `instantiateBlueprint`. */
 export const previewBlueprint = method('cron.blueprints.preview', {

@@ -2,6 +2,7 @@
  * `/bg`: work in an independent hidden session. Which session asked for which stands in the store until
  * the result has been told, so neither a surface that leaves nor a restart of the worker loses it.
  */
+import { encodePrincipal } from '../../agent/authority/principal.ts';
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
@@ -9,6 +10,7 @@ import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
 import type { WorkerContext } from '../worker.ts';
 import { beginAside, endAside } from './asides.ts';
 import type { EventLog } from './events.ts';
+import { principalOfTurn } from './principal.ts';
 import type { SessionRecord, Store } from './store.ts';
 import { originOf } from './toolbox.ts';
 import { turnErrorOf, type Transcripts } from './transcripts.ts';
@@ -55,6 +57,7 @@ export class Background {
         model: session.model ?? undefined,
         provider: session.provider ?? undefined,
         cwd: session.cwd,
+        principal: encodePrincipal(principalOfTurn(session, surface)),
       });
       store.run(
         'UPDATE sessions SET hidden = 1, parent_session_id = ?, platform = ?, safe_mode = ?, reasoning_effort = ? WHERE id = ?',

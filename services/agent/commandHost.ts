@@ -1,5 +1,6 @@
 /** The host of slash commands: each call goes to the function that the RPC method of that name calls. */
 import { AgentError } from '../../base/errors.ts';
+import { encodePrincipal, scopeOf, type Principal } from '../../agent/authority/principal.ts';
 import type { Calls, CommandHost, Surface } from '../../agent/commands/host.ts';
 import * as cron from '../../ipc/contracts/cron.ts';
 import * as rpc from '../../ipc/contracts/rpc.ts';
@@ -15,6 +16,7 @@ import type { Method } from '../../ipc/method.ts';
 import type { Background } from './background.ts';
 import { lastPrompt, undo } from './lineage.ts';
 import { factsOf } from './models.ts';
+import { principalOfTurn } from './principal.ts';
 import type { ProcessNotes } from './processNotes.ts';
 import type { SessionParts } from './sessions.ts';
 import type { SideQuestions } from './sideQuestions.ts';
@@ -84,6 +86,8 @@ export interface HostRequest {
   session: SessionRecord;
   surface: Surface;
   user?: string | null;
+  /** The chat platform knows the sender as an owner. */
+  isOwner?: boolean;
   call: CallContext;
   /** Stands in for `prompt.submit`: a chat of the gateway submits its prompts itself. */
   capture?: (text: string) => void;
@@ -94,9 +98,10 @@ export interface HostRequest {
 /** `handlers`: every method of the gateway RPC. */
 export function createCommandHost(parts: HostParts, handlers: readonly Handler[], request: HostRequest): CommandHost {
   const { context, store, turns, desk } = parts;
-  const { session, surface, capture } = request;
+  const { session, surface, capture, isOwner } = request;
+  const principal = principalOfTurn(session, surface, { isOwner });
   const call = async (name: keyof Calls, params: object): Promise<unknown> => {
-    if (name.startsWith('cron.')) return askCron(parts, methods[name], params);
+    if (name.startsWith('cron.')) return askCron(parts, methods[name], ownJobs(principal, originOf(session), name, params));
     if (name === 'prompt.submit' && capture) {
       capture((params as { text: string }).text);
       return { status: 'streaming', message_id: 0 };
@@ -112,6 +117,7 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
   };
   return {
     surface,
+    principal,
     session: { id: session.id, title: session.title, platform: session.platform },
     user: request.user ?? null,
     origin: originOf(session),
@@ -178,6 +184,21 @@ async function startNew(
   const create = handlers.find(({ method }) => method.name === rpc.sessionCreate.name)!;
   const made = (await create.run({ source: surface, cwd: session.cwd, ...(title ? { title } : {}) }, call)) as { session_id: string };
   return { sessionId: made.session_id };
+}
+
+/** A chat sees, makes and changes its own jobs alone, and they write to that chat alone. Errors: NOT_PERMITTED. */
+function ownJobs(principal: Principal, origin: string | null, name: keyof Calls, params: object): object {
+  if (scopeOf(principal) === undefined) return params;
+  const created_by = encodePrincipal(principal);
+  const asked = params as { deliver?: string; values?: { deliver?: string } };
+  const target = asked.deliver ?? asked.values?.deliver;
+  if (target !== undefined && target !== 'origin' && target !== origin) {
+    throw new AgentError('NOT_PERMITTED', `a job made here delivers to this chat alone, not to ${target}`, { fix: 'leave deliver out' });
+  }
+  const deliver = origin ?? 'local';
+  if (name === 'cron.create') return { ...params, deliver, created_by };
+  if (name === 'cron.blueprints.instantiate') return { ...params, values: { ...asked.values, deliver }, created_by };
+  return { ...params, created_by };
 }
 
 async function askCron({ context }: HostParts, method: Method<unknown, unknown>, params: unknown): Promise<unknown> {

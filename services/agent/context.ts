@@ -21,6 +21,7 @@ import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import type { WorkerContext } from '../worker.ts';
 import { factsOf, type ModelDesk } from './models.ts';
+import { memoriesOf, principalOfTurn } from './principal.ts';
 import { defaultDirectory } from './sessions.ts';
 import type { SkillDesk } from './skills.ts';
 import type { SessionRecord } from './store.ts';
@@ -99,7 +100,7 @@ function gathered(
   const read = readPromptFiles({
     kind,
     soul: context.paths.soul,
-    memories: context.paths.memories,
+    memories: memoriesOf(principalOfTurn(session, surface), context.paths.memories),
     memoryEnabled: config.memory?.enabled !== false,
     cwd: session.cwd,
     cwdChosen: session.cwd !== defaultDirectory(context),

@@ -141,7 +141,10 @@ function accept(parts: ConversationParts, params: RunParams): number {
   return messageId;
 }
 
-function newSession({ store, cwd }: ConversationParts, { session_key, surface, platform, title, model }: RunParams): SessionRecord {
+function newSession(
+  { store, cwd }: ConversationParts,
+  { session_key, surface, platform, title, model, principal }: RunParams,
+): SessionRecord {
   return store.transaction(() => {
     const session = store.createSession({
       source: platform ?? surface,
@@ -149,6 +152,7 @@ function newSession({ store, cwd }: ConversationParts, { session_key, surface, p
       sessionKey: session_key ?? undefined,
       title,
       model,
+      principal,
       cwd,
       // Nobody looks for the runs of a job among conversations.
       hidden: surface === 'scheduled_task',

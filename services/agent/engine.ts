@@ -2,6 +2,7 @@
  * One running turn, from its prompt to the end that agent/turn.ts reports: opens the model, gathers the
  * tools, fixes what a first turn fixes, and connects the ports to the rows and events of the session.
  */
+import { join } from 'node:path';
 import type { ToolResult, Transcript } from '../../agent/ports.ts';
 import { isForeignName } from '../../agent/tools/foreign.ts';
 import { createTools, type SessionTools, type Tool } from '../../agent/tools/registry.ts';
@@ -17,6 +18,7 @@ import type { EventLog } from './events.ts';
 import { isFirstTurn, type ModelDesk } from './models.ts';
 import type { SkillDesk } from './skills.ts';
 import { ownerOf, type ApprovalRules } from './owner.ts';
+import { memoriesOf, principalOfTurn } from './principal.ts';
 import type { ProcessNotes } from './processNotes.ts';
 import type { Requests } from './requests.ts';
 import type { SessionRecord, Store } from './store.ts';
@@ -96,16 +98,22 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
 }
 
 /** What the first turn of a session fixes for the later ones. Tools that came since are added at the end. */
-function pin({ store, contexts, skills }: EngineParts, { session, surface }: Running, tools: readonly Tool[]): SessionRecord {
+function pin({ context, store, contexts, skills }: EngineParts, { session, surface }: Running, tools: readonly Tool[]): SessionRecord {
   skills.remember(session.id, toolsetsOf(tools));
   const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
   const added = tools.map(({ name }) => name).filter((name) => !pinned.includes(name));
   if (session.tool_names === null || added.length > 0) store.pinTools(session.id, [...pinned, ...added]);
-  if (session.system_prompt === null) {
+  if (session.system_prompt === null || holdsForeignNotes(session, surface, context.paths.memories)) {
     const { text, layout } = contexts.prompt(session, surface, tools);
     store.pinSystemPrompt(session.id, text, JSON.stringify(layout));
   }
   return store.session(session.id) ?? session;
+}
+
+/** A prompt that an earlier release pinned in a chat, with the notes of the owner in it. */
+function holdsForeignNotes(session: SessionRecord, surface: string, memories: string): boolean {
+  if (memoriesOf(principalOfTurn(session, surface), memories) === memories) return false;
+  return ['MEMORY.md', 'USER.md'].some((name) => session.prompt_layout?.includes(JSON.stringify(join(memories, name))));
 }
 
 function transcriptOf(parts: EngineParts, running: Running, scripted: boolean): Transcript {

@@ -77,8 +77,8 @@ export class Search implements SessionSearch, Disposable {
     return this.#ask({ kind: 'search', asked }, limits.search.answerMs);
   }
 
-  async search(query: string, { limit, excludeSession }: { limit: number; excludeSession?: string | undefined }): Promise<SearchHit[]> {
-    const { hits } = await this.query({ query, limit, exclude: excludeSession });
+  async search(query: string, { limit, excludeSession, scope }: Parameters<SessionSearch['search']>[1]): Promise<SearchHit[]> {
+    const { hits } = await this.query({ query, limit, exclude: excludeSession, scope });
     return hits.map(({ session_id, title, message_id, role, snippet, at }) => ({
       sessionId: session_id,
       title,
@@ -89,12 +89,12 @@ export class Search implements SessionSearch, Disposable {
     }));
   }
 
-  around(messageId: number, radius: number): { role: string; text: string; at: string }[] {
+  around(messageId: number, { radius, scope }: Parameters<SessionSearch['around']>[1]): { role: string; text: string; at: string }[] {
     const { store } = this.#options;
     const middle = store.one<{ session_id: string; position: number }>(
       `SELECT session_id, position FROM messages m JOIN sessions s ON s.id = m.session_id
-       WHERE m.id = ? AND m.active = 1 AND m.position IS NOT NULL AND s.hidden = 0`,
-      messageId,
+       WHERE m.id = @id AND m.active = 1 AND m.position IS NOT NULL AND s.hidden = 0 AND (@scope IS NULL OR s.session_key = @scope)`,
+      { id: messageId, scope: scope ?? null },
     );
     if (!middle) return [];
     const side = (where: string, order: string, limit: number) =>

@@ -39,10 +39,11 @@ interface Row {
   closed: number;
   hidden: number;
   title: string | null;
+  session_key: string | null;
 }
 
 /** Waiting prompts and streaming answers are not closed; what was taken back is filtered when it is found. */
-const ROW = `SELECT m.id, m.session_id, m.role, m.content, m.tool_calls, m.timestamp, s.hidden, s.title,
+const ROW = `SELECT m.id, m.session_id, m.role, m.content, m.tool_calls, m.timestamp, s.hidden, s.title, s.session_key,
     (m.position IS NOT NULL AND NOT (m.role = 'assistant' AND m.finish_reason IS NULL)) AS closed
   FROM messages m JOIN sessions s ON s.id = m.session_id`;
 
@@ -61,6 +62,8 @@ export interface Asked {
   /** Only this session, hidden ones too. */
   session?: string | undefined;
   exclude?: string | undefined;
+  /** Only conversations with this key. */
+  scope?: string | undefined;
 }
 
 export class SearchDb {
@@ -213,10 +216,14 @@ export class SearchDb {
 
   // --- asking ---
 
-  search({ query, limit, session, exclude }: Asked): Found[] {
+  search({ query, limit, session, exclude, scope }: Asked): Found[] {
     const { terms, words, parts } = parseQuery(query);
     if (terms.length === 0) return [];
-    const wanted = (row: Row) => row.closed === 1 && row.session_id !== exclude && (session !== undefined || row.hidden === 0);
+    const wanted = (row: Row) =>
+      row.closed === 1 &&
+      row.session_id !== exclude &&
+      (session !== undefined || row.hidden === 0) &&
+      (scope === undefined || row.session_key === scope);
     const deadline = performance.now() + limits.search.budgetMs;
     if (session !== undefined) return this.#collect(this.#inSession(session), { terms, limit, wanted, deadline, found: [] });
     const found: Found[] = [];

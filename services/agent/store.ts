@@ -23,6 +23,8 @@ export interface SessionRecord {
   archived: number;
   hidden: number;
   safe_mode: number;
+  /** JSON or null. */
+  principal: string | null;
   /** JSON `{name: boolean}` or null. */
   toolset_choices: string | null;
   /** JSON list or null. */
@@ -53,6 +55,7 @@ export interface NewSession {
   parent?: string | undefined;
   hidden?: boolean | undefined;
   safeMode?: boolean | undefined;
+  principal?: string | undefined;
   cwd: string;
 }
 
@@ -166,8 +169,8 @@ export class Store {
     const id = sortableId('ses');
     const now = Date.now();
     this.run(
-      `INSERT INTO sessions (id, source, platform, session_key, title, model, provider, reasoning_effort, parent_session_id, hidden, safe_mode, cwd, started_at, last_active)
-       VALUES (@id, @source, @platform, @sessionKey, @title, @model, @provider, @reasoningEffort, @parent, @hidden, @safeMode, @cwd, @now, @now)`,
+      `INSERT INTO sessions (id, source, platform, session_key, title, model, provider, reasoning_effort, parent_session_id, hidden, safe_mode, principal, cwd, started_at, last_active)
+       VALUES (@id, @source, @platform, @sessionKey, @title, @model, @provider, @reasoningEffort, @parent, @hidden, @safeMode, @principal, @cwd, @now, @now)`,
       {
         id,
         now,
@@ -182,6 +185,7 @@ export class Store {
         parent: session.parent ?? null,
         hidden: session.hidden ? 1 : 0,
         safeMode: session.safeMode ? 1 : 0,
+        principal: session.principal ?? null,
       },
     );
     return this.session(id)!;

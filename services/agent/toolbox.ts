@@ -2,9 +2,10 @@
  * The tools of a turn: the engine's own, given this worker's directory, environment and peers, and those
  * of MCP servers. Which of them the session may use is agent/tools/policy.ts; in which order, the pin.
  */
-import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, dirname, join, sep } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { encodePrincipal, scopeOf } from '../../agent/authority/principal.ts';
 import { dangerOfCommand } from '../../agent/approvals/commandLine.ts';
 import { createArgumentCheck } from '../../agent/tools/argumentCheck.ts';
 import { BackgroundProcesses, type BackgroundWatch } from '../../agent/tools/background.ts';
@@ -32,12 +33,13 @@ import { writeFileTool } from '../../agent/tools/writeFile.ts';
 import type { Danger, ForeignToolSpec, MemoryStore, Owner, ProcessGroups, SessionSearch } from '../../agent/ports.ts';
 import { errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { isSecretFileName } from '../../base/secretNames.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import type { Home } from '../../state/home.ts';
+import { inside, secretFiles, spellings } from '../../state/secretFiles.ts';
 import type { ServerState } from '../../ipc/contracts/mcp.ts';
 import type { WorkerContext } from '../worker.ts';
 import { ForeignDefinitions } from './foreignDefinitions.ts';
+import { memoriesOf, principalOfTurn } from './principal.ts';
 import type { StagedWrites } from './stagedWrites.ts';
 import type { SessionRecord } from './store.ts';
 import { blankSession } from './tools/blankSession.ts';
@@ -113,7 +115,6 @@ export function createToolbox(
   context: WorkerContext,
   { groups, memory, staged, search, tools: guests, hint, watch, epoch, parts }: ToolboxParts,
 ): Toolbox {
-  const jobs = cronJobs(context);
   const sender = messageSender(context);
   const foreign = mcpTools(context);
   const host = commandHost(context, groups, epoch);
@@ -131,8 +132,9 @@ export function createToolbox(
   // The supervisor and this worker; other workers have names that the rules know.
   const guarded = { home: homedir(), pids: [process.pid, process.ppid] };
   const homes = spellings(context.home.root);
-  const stageEdit = (session: SessionRecord): StageEdit | undefined =>
-    context.config().config.memory?.write_approval
+  /** Notes of a chat are part of no other prompt and wait for nobody. */
+  const stageEdit = (session: SessionRecord, isOwn: boolean): StageEdit | undefined =>
+    context.config().config.memory?.write_approval && !isOwn
       ? (edit) => void staged.stage({ kind: 'memory', edit, sessionId: session.id })
       : undefined;
 
@@ -153,7 +155,14 @@ export function createToolbox(
     const timeoutSeconds = config.terminal?.timeout_seconds;
     const web = createWeb({ settings: config.web, secret: (name) => context.secrets().get(name) });
     const origin = originOf(session);
-    const originOnly = messagesOriginOnly({ surface, platform: platform ?? undefined, platformToolsets: config.platform_toolsets });
+    const principal = principalOfTurn(session, surface);
+    const scope = scopeOf(principal);
+    const originOnly = messagesOriginOnly({
+      surface,
+      platform: platform ?? undefined,
+      principal,
+      platformToolsets: config.platform_toolsets,
+    });
     // As the tool itself reads it: `~` is the home.
     const dangerOf = (command: string, workdir = cwd): Danger | undefined =>
       gravest(homes.map((agentHome) => dangerOfCommand(command, { ...guarded, agentHome, cwd, workdir: absolutePath(workdir, cwd) })));
@@ -168,9 +177,12 @@ export function createToolbox(
       ...(web.search ? [webSearchTool(web.search)] : []),
       webExtractTool((url, signal) => web.fetch(url, signal), offload),
       todoTool(planStore(parts().store, parts().events, sessionId)),
-      memoryTool(memory, stageEdit(session)),
+      memoryTool(
+        scope === undefined ? memory : memoryFiles(memoriesOf(principal, context.paths.memories)),
+        stageEdit(session, scope !== undefined),
+      ),
       clarifyTool(owner),
-      sessionSearchTool(search, sessionId),
+      sessionSearchTool(search, sessionId, scope),
       ...guests(session),
       ...(delegations.allows(session)
         ? [
@@ -180,13 +192,13 @@ export function createToolbox(
             }),
           ]
         : []),
-      cronjobTool(jobs, origin),
+      cronjobTool(cronJobs(context, scope === undefined ? null : encodePrincipal(principal)), origin, scope !== undefined),
       sendMessageTool({ sender, sessionId, origin, originOnly }),
     ];
   };
 
   const survey: Toolbox['survey'] = async (request) => {
-    const { session, surface, scripted, signal } = request;
+    const { session, surface, signal } = request;
     const { config } = context.config();
     const safeMode = session.safe_mode === 1;
     const servers = safeMode ? [] : await foreign.list(signal);
@@ -196,9 +208,10 @@ export function createToolbox(
     const input: PolicyInput = {
       surface,
       platform: session.platform ?? undefined,
-      scripted,
+      principal: principalOfTurn(session, surface),
       disabled: config.agent?.disabled_toolsets,
       platformToolsets: config.platform_toolsets,
+      platformServers: Object.fromEntries(Object.entries(config.platforms ?? {}).map(([name, { mcp_servers }]) => [name, mcp_servers])),
       choices: session.toolset_choices ? (JSON.parse(session.toolset_choices) as Record<string, boolean>) : undefined,
       safeMode,
       hasOrigin: originOf(session) !== null,
@@ -275,36 +288,6 @@ export function originOf({ session_key }: Pick<SessionRecord, 'session_key'>): s
 }
 
 // --- files of the service ---
-
-const inside = (dir: string, path: string): boolean => path === dir || path.startsWith(dir + sep);
-
-/** Files below the home that hold secrets, of every profile. */
-export function secretFiles(home: Home): (realPath: string) => boolean {
-  const roots = spellings(home.root);
-  const runs = spellings(home.run.dir);
-  return (path) =>
-    runs.some((run) => inside(run, path) && SECRET_OF_RUN.test(basename(path))) ||
-    roots.some(
-      (root) =>
-        inside(root, path) &&
-        (isSecretFileName(basename(path)) ||
-          path.split(sep).includes('mcp-tokens') ||
-          (inside(join(root, 'run'), path) && SECRET_OF_RUN.test(basename(path))) ||
-          inside(join(root, 'backups'), path)),
-    );
-}
-
-/** Token of the home, of the dashboard, and the secret of its cookies; one dashboard may serve one profile alone. */
-const SECRET_OF_RUN = /^(?:token|dashboard-token|dashboard-signin\.json)(?:@.*)?$/;
-
-/** A folder as it is named and as it really is: a home may be reached through a link. */
-function spellings(dir: string): string[] {
-  try {
-    return [...new Set([dir, realpathSync(dir)])];
-  } catch {
-    return [dir];
-  }
-}
 
 const gravest = (all: readonly (Danger | undefined)[]): Danger | undefined => all.find((one) => one?.blocked) ?? all.find((one) => one);
 

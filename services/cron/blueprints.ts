@@ -2,14 +2,15 @@
  * Blueprints: ready-made jobs with gaps to fill. Checks every value and names each wrong one by its path;
  * what passes becomes a job like any other, and a script of its own in `scripts/blueprints/` where it has one.
  */
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import type { Blueprint as BlueprintView, BlueprintField } from '../../ipc/contracts/cron.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
+import { secretFiles } from '../../state/secretFiles.ts';
 import type { Blueprint, Field, Values } from './blueprints/blueprint.ts';
 import { blueprintTable } from './blueprints/table.ts';
 import type { Desk } from './desk.ts';
@@ -91,18 +92,61 @@ export function fillBlueprint(key: string, given: Given) {
   };
 }
 
-/** Makes the job; answers its id. Errors: as `fillBlueprint` and `createJob`. */
-export function makeFromBlueprint(desk: Desk, key: string, given: Given): string {
-  const { name, schedule, prompt, script, deliver } = fillBlueprint(key, given);
+/** Makes the job; answers its id. Errors: as `fillBlueprint` and `createJob`, NOT_PERMITTED for a script asked for by a chat. */
+export function makeFromBlueprint(desk: Desk, key: string, given: Given, createdBy: string | null): string {
+  const { name, schedule, prompt, script, deliver } = filledFor(desk, key, given, createdBy);
   const file = script && writeScript(desk, key, script);
   const { text, timezone } = schedule;
   try {
-    return createJob(desk, { name, schedule: text, prompt, script: file, deliver, ...(timezone === undefined ? {} : { timezone }) });
+    return createJob(desk, {
+      name,
+      schedule: text,
+      prompt,
+      script: file,
+      deliver,
+      created_by: createdBy,
+      ...(timezone === undefined ? {} : { timezone }),
+    });
   } catch (thrown) {
     if (file) rmSync(join(desk.context.paths.scripts, file), { force: true });
     throw thrown;
   }
 }
+
+/** A chat gets no program and no look at files of this machine; no one gets the secrets of the service. */
+export function filledFor(
+  { context }: Pick<Desk, 'context'>,
+  key: string,
+  given: Given,
+  createdBy: string | null,
+): ReturnType<typeof fillBlueprint> {
+  const filled = fillBlueprint(key, given);
+  const paths = blueprintTable.find((one) => one.key === key)!.fields.filter((field) => field.type === 'text' && field.shape === 'path');
+  if (createdBy !== null && (filled.script !== null || paths.length > 0)) {
+    throw new AgentError('NOT_PERMITTED', `${key} runs a script on this machine, which a chat may not start`, {
+      fix: `the owner makes the job with \`agent cron add --blueprint ${key}\``,
+    });
+  }
+  const isSecret = secretFiles(context.home);
+  for (const { name } of paths) {
+    const path = resolve(String(given[name] ?? '').replace(/^~(?=\/|$)/, homedir()));
+    if (![path, realPathOf(path)].some(isSecret)) continue;
+    throw new AgentError('INVALID_PARAMS', `values.${name}: ${path} holds secrets of the service`, {
+      field: `values.${name}`,
+      facts: { errors: [{ path: `values.${name}`, message: 'it holds secrets of the service' }] },
+      fix: 'name another file',
+    });
+  }
+  return filled;
+}
+
+const realPathOf = (path: string): string => {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+};
 
 /** Answers its name inside `scripts/`. Errors: DISK_FULL, HOME_UNUSABLE. */
 function writeScript({ context }: Desk, key: string, { kind, text }: { kind: 'sh' | 'mjs'; text: string }): string {

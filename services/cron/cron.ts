@@ -10,7 +10,7 @@ import { handle, type Handler } from '../../ipc/link.ts';
 import type { ParamsOf } from '../../ipc/method.ts';
 import { isPaused } from '../../state/pause.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
-import { blueprintViews, fillBlueprint, makeFromBlueprint } from './blueprints.ts';
+import { blueprintViews, filledFor, makeFromBlueprint } from './blueprints.ts';
 import { calendarOf } from './calendar.ts';
 import { claimOutside } from './claims.ts';
 import { createDesks, type Desk, type Desks } from './desk.ts';
@@ -63,9 +63,9 @@ export async function startCron(context: WorkerContext): Promise<WorkerService> 
 function handlers(desks: Desks, changed: () => void): Handler[] {
   const view = (desk: Desk, id: string) => ({ job: jobView(desk, desk.store.job(id)!) });
   /** Finds the job, does `work`, and answers the job as it is afterwards. */
-  const change = (params: { job_id: string; profile: string }, work: (desk: Desk, job: JobRow) => void) => {
+  const change = (params: { job_id: string; profile: string; created_by?: string | null }, work: (desk: Desk, job: JobRow) => void) => {
     const desk = desks.of(params.profile);
-    const job = requireJob(desk.store, params.job_id);
+    const job = requireJob(desk.store, params.job_id, params.created_by);
     work(desk, job);
     return moved(desk, job.id);
   };
@@ -80,12 +80,17 @@ function handlers(desks: Desks, changed: () => void): Handler[] {
       return moved(desk, createJob(desk, params));
     }),
     handle(contract.updateJob, (params) => change(params, (desk, job) => updateJob(desk, job, params.updates))),
-    handle(contract.listJobs, ({ all, profile, every_profile }) => ({
-      jobs: (every_profile ? desks.all() : [desks.of(profile)]).flatMap((desk) => desk.store.jobs(all).map((job) => jobView(desk, job))),
+    handle(contract.listJobs, ({ all, profile, every_profile, created_by }) => ({
+      jobs: (every_profile ? desks.all() : [desks.of(profile)]).flatMap((desk) =>
+        desk.store
+          .jobs(all)
+          .filter(({ createdBy }) => created_by === null || createdBy === created_by)
+          .map((job) => jobView(desk, job)),
+      ),
     })),
-    handle(contract.getJob, ({ job_id, profile }) => {
+    handle(contract.getJob, ({ job_id, profile, created_by }) => {
       const desk = desks.of(profile);
-      return view(desk, requireJob(desk.store, job_id).id);
+      return view(desk, requireJob(desk.store, job_id, created_by).id);
     }),
     handle(contract.listRuns, ({ job_id, limit, profile }) => {
       const { store } = desks.of(profile);
@@ -98,9 +103,9 @@ function handlers(desks: Desks, changed: () => void): Handler[] {
       if (!run) throw new AgentError('NOT_FOUND', `there is no run ${execution_id}`, { fix: '`agent cron runs` lists them' });
       return { run: runView(run), ...readOutput(context.paths, run) };
     }),
-    handle(contract.removeJob, ({ job_id, profile }) => {
+    handle(contract.removeJob, ({ job_id, profile, created_by }) => {
       const desk = desks.of(profile);
-      const job = requireJob(desk.store, job_id);
+      const job = requireJob(desk.store, job_id, created_by);
       const answer = view(desk, job.id);
       removeJob(desk, job);
       desk.scheduler.wake();
@@ -111,9 +116,9 @@ function handlers(desks: Desks, changed: () => void): Handler[] {
       change(params, ({ store }, job) => job.enabled && store.setEnabled(job.id, false, job.nextRunMs)),
     ),
     handle(contract.resumeJob, (params) => change(params, ({ store }, job) => resumeJob(store, job))),
-    handle(contract.runJob, ({ job_id, profile }) => {
+    handle(contract.runJob, ({ job_id, profile, created_by }) => {
       const { store, runner, context } = desks.of(profile);
-      const job = requireJob(store, job_id);
+      const job = requireJob(store, job_id, created_by);
       refuseWhilePaused(context);
       refuseOverload(runner, job);
       const { executionId } = claimOutside(store, { job, trigger: 'manual', nowMs: Date.now() });
@@ -134,15 +139,15 @@ function handlers(desks: Desks, changed: () => void): Handler[] {
       return { ...calendarOf(jobs, { fromMs: Date.parse(from), toMs: Date.parse(to), nowMs: Date.now() }), timezone: zoneOf(shown[0]!) };
     }),
     handle(contract.listBlueprints, () => ({ blueprints: blueprintViews() })),
-    handle(contract.previewBlueprint, ({ blueprint, values, profile }) => {
-      const { name, schedule, prompt, script, deliver } = fillBlueprint(blueprint, values);
+    handle(contract.previewBlueprint, ({ blueprint, values, profile, created_by }) => {
+      const { name, schedule, prompt, script, deliver } = filledFor(desks.of(profile), blueprint, values, created_by);
       const { timezone } = schedule;
       const read = readSchedule(desks.of(profile), schedule.text, timezone);
       return { ...previewView(read, Date.now()), name, prompt, script: script?.text ?? null, deliver };
     }),
-    handle(contract.instantiateBlueprint, ({ blueprint, values, profile }) => {
+    handle(contract.instantiateBlueprint, ({ blueprint, values, profile, created_by }) => {
       const desk = desks.of(profile);
-      return moved(desk, makeFromBlueprint(desk, blueprint, values));
+      return moved(desk, makeFromBlueprint(desk, blueprint, values, created_by));
     }),
   ];
 }

@@ -31,6 +31,10 @@ export function createJob({ context, store }: Desk, params: NewJob): string {
       fix: 'remove some with `agent cron remove <id>`',
     });
   }
+  const createdBy = params.created_by;
+  if (createdBy !== null && store.countJobsOf(createdBy) >= limits.cron.jobsPerChatMax) {
+    throw new AgentError('QUEUE_FULL', `this chat has ${limits.cron.jobsPerChatMax} jobs already`, { fix: 'remove some first' });
+  }
   const nowMs = Date.now();
   const schedule = readSchedule({ context }, params.schedule, params.timezone, nowMs);
   const id = hexId(12);
@@ -49,6 +53,7 @@ export function createJob({ context, store }: Desk, params: NewJob): string {
     lastStatus: null,
     lastError: null,
     createdMs: nowMs,
+    createdBy,
   });
   return id;
 }
@@ -165,9 +170,9 @@ export function removeJob({ context, store }: Desk, job: JobRow): void {
   for (const path of [file, file.replace(/\.mjs$/, '.mark')]) rmSync(path, { force: true });
 }
 
-/** By exact name, full id, or the unique beginning of an id. Errors: UNKNOWN_JOB. */
-export function requireJob(store: CronStore, text: string): JobRow {
-  const found = text.trim() === '' ? [] : store.findJobs(text.trim());
+/** By exact name, full id, or the unique beginning of an id, of this principal (null = all). Errors: UNKNOWN_JOB. */
+export function requireJob(store: CronStore, text: string, createdBy: string | null = null): JobRow {
+  const found = text.trim() === '' ? [] : store.findJobs(text.trim(), createdBy);
   const exact = found.filter((job) => job.id === text.trim() || job.name === text.trim());
   const [job, another] = exact.length > 0 ? exact : found;
   if (!job) throw new AgentError('UNKNOWN_JOB', `there is no job "${text}"`, { fix: '`agent cron list` shows the jobs and their ids' });

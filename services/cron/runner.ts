@@ -278,6 +278,7 @@ async function turnStage({ context }: RunnerParts, { run, job, waits }: Work, te
     platform: 'cron',
     title: job.name,
     profile,
+    ...(job.createdBy === null ? {} : { principal: job.createdBy }),
   };
   const watch = watchTurn(agent, question.idempotency_key, {
     onMoved: () => context.progress(),

@@ -27,6 +27,8 @@ export interface JobRow {
   lastStatus: LastStatus | null;
   lastError: string | null;
   createdMs: number;
+  /** Encoded principal of the chat it was made from; null = the owner. */
+  createdBy: string | null;
 }
 
 export interface RunRow {
@@ -86,8 +88,8 @@ export class CronStore implements Disposable {
   insertJob(job: JobRow): void {
     this.db
       .prepare(
-        `INSERT INTO jobs (id, name, prompt, script, schedule, deliver, enabled, repeat_times, next_run_at, created_at)
-         VALUES (@id, @name, @prompt, @script, @schedule, @deliver, 1, @repeatTimes, @nextRunMs, @createdMs)`,
+        `INSERT INTO jobs (id, name, prompt, script, schedule, deliver, enabled, repeat_times, next_run_at, created_at, created_by)
+         VALUES (@id, @name, @prompt, @script, @schedule, @deliver, 1, @repeatTimes, @nextRunMs, @createdMs, @createdBy)`,
       )
       .run({ ...job, enabled: 1, schedule: JSON.stringify(job.schedule) });
   }
@@ -102,6 +104,10 @@ export class CronStore implements Disposable {
       .run({ ...job, enabled: job.enabled ? 1 : 0, schedule: JSON.stringify(job.schedule) });
   }
 
+  countJobsOf(createdBy: string): number {
+    return (this.db.prepare('SELECT COUNT(*) AS n FROM jobs WHERE created_by = ?').get(createdBy) as { n: number }).n;
+  }
+
   countJobs(): number {
     return (this.db.prepare('SELECT COUNT(*) AS n FROM jobs').get() as { n: number }).n;
   }
@@ -111,13 +117,13 @@ export class CronStore implements Disposable {
     return row && jobOf(row);
   }
 
-  /** Jobs whose id begins with, or whose name is, `text`. At most three: one is the answer, more is ambiguous. */
-  findJobs(text: string): JobRow[] {
+  /** Jobs whose id begins with, or whose name is, `text`, of this principal (null = all). At most three: one is the answer, more is ambiguous. */
+  findJobs(text: string, createdBy: string | null): JobRow[] {
     const rows = this.db
       .prepare(
-        "SELECT * FROM jobs WHERE name = @text OR id = @text OR id LIKE @beginning ESCAPE '\\' ORDER BY id = @text DESC, created_at LIMIT 3",
+        "SELECT * FROM jobs WHERE (@createdBy IS NULL OR created_by = @createdBy) AND (name = @text OR id = @text OR id LIKE @beginning ESCAPE '\\') ORDER BY id = @text DESC, created_at LIMIT 3",
       )
-      .all({ text, beginning: `${text.replace(/[\\%_]/g, '\\$&')}%` }) as RawJob[];
+      .all({ text, createdBy, beginning: `${text.replace(/[\\%_]/g, '\\$&')}%` }) as RawJob[];
     return rows.map(jobOf);
   }
 
@@ -330,6 +336,7 @@ interface RawJob {
   last_status: LastStatus | null;
   last_error: string | null;
   created_at: number;
+  created_by: string | null;
 }
 
 const jobOf = (row: RawJob): JobRow => ({
@@ -347,4 +354,5 @@ const jobOf = (row: RawJob): JobRow => ({
   lastStatus: row.last_status,
   lastError: row.last_error,
   createdMs: row.created_at,
+  createdBy: row.created_by,
 });

@@ -23,6 +23,7 @@ export function jobView({ context: { profile, paths }, runner }: Pick<Desk, 'con
     schedule: scheduleView(job.schedule),
     schedule_display: job.schedule.display,
     deliver: job.deliver,
+    created_by: job.createdBy,
     enabled: job.enabled,
     state: stateOf(job, runner.isBusy(job.id)),
     repeat: { times: job.repeatTimes, completed: job.repeatCompleted },

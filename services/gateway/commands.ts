@@ -60,10 +60,10 @@ export async function runCommand(parts: CommandParts, row: InboxRow): Promise<Co
 }
 
 async function ask({ agent }: CommandParts, row: InboxRow): Promise<CommandAnswer> {
-  const { session_key, lane, text, platform, user } = row;
+  const { session_key, lane, text, platform, user, is_owner } = row;
   return await agent.call(
     conversationCommand,
-    { session_key: session_key ?? lane, line: text, platform, user },
+    { session_key: session_key ?? lane, line: text, platform, user, is_owner: is_owner === 1 },
     { repeatForMs: REPEAT_MS },
   );
 }

@@ -43,6 +43,12 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
     return trusted === true || isAllowed(rules, identities);
   };
 
+  /** Whom `owners` names; a route that proved itself is still a stranger's text. */
+  const isOwner = (platform: string, { identities }: InboundMessage): boolean => {
+    const owners = platforms.settings(platform)?.owners;
+    return Array.isArray(owners) && isAllowed(owners.map(String), identities);
+  };
+
   /** True when this has not been said within the hour. */
   const isDue = (what: string, nowMs: number): boolean => {
     if (nowMs - (told.get(what) ?? 0) < limits.gateway.refusalEveryMs) return false;
@@ -84,7 +90,7 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
         refuseStranger(platform, inbound);
         return { kind: 'denied' };
       }
-      const message = messageOf(platform, profile, inbound, isAnswer);
+      const message = { ...messageOf(platform, profile, inbound, isAnswer), is_owner: isOwner(platform, inbound) ? 1 : 0 };
       if (message.kind === 'message' && store.inbox.waitingInChat(platform, inbound.chat) >= limits.gateway.inboxPerChatMax) {
         refuseOverflow(message);
         return { kind: 'full' };
@@ -100,7 +106,12 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
 
 const REFUSED_MAX_CHARS = 200;
 
-function messageOf(platform: string, profile: string, inbound: InboundMessage, isAnswer: DoorParts['isAnswer']): NewMessage {
+function messageOf(
+  platform: string,
+  profile: string,
+  inbound: InboundMessage,
+  isAnswer: DoorParts['isAnswer'],
+): Omit<NewMessage, 'is_owner'> {
   const { chat, chatType, user, text, messageId, at } = inbound;
   const thread = inbound.thread ?? '';
   const key = conversationKey({ profile, platform, chatType, chat, thread });

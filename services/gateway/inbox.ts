@@ -21,6 +21,8 @@ export interface NewMessage {
   thread: string;
   chat_type: string;
   user: string;
+  /** 1 = the platform knows the sender as an owner (`platforms.<p>.owners`). */
+  is_owner: number;
   text: string;
   /** The platform's own id, where it gives one. */
   message_id: string | null;
@@ -243,9 +245,9 @@ export class Inbox {
   #insert({ reply, ...message }: NewMessage, nowMs: number, state: 'received' | 'refused'): number {
     const { lastInsertRowid } = this.#db
       .prepare(
-        `INSERT INTO inbox (platform, chat, thread, chat_type, user, text, message_id, kind, lane, session_key, profile,
+        `INSERT INTO inbox (platform, chat, thread, chat_type, user, is_owner, text, message_id, kind, lane, session_key, profile,
                             reply_platform, reply_chat, reply_thread, state, sent_at, received_at, closed_at)
-         VALUES (@platform, @chat, @thread, @chat_type, @user, @text, @message_id, @kind, @lane, @session_key, @profile,
+         VALUES (@platform, @chat, @thread, @chat_type, @user, @is_owner, @text, @message_id, @kind, @lane, @session_key, @profile,
                  @reply_platform, @reply_chat, @reply_thread, @state, @sent_at, @nowMs, @closedMs)`,
       )
       .run({

@@ -90,6 +90,10 @@ export const PlatformConfig = z.looseObject({
   host: z.string().optional(),
   port: Port.optional(),
   allowed_users: Names.optional(),
+  /** Users who may do from a chat what the owner does: change the configuration. */
+  owners: Names.optional(),
+  /** MCP servers whose tools chats of this platform may use; none by default. */
+  mcp_servers: Names.optional(),
   home_channel: z.string().optional(),
   require_mention: z.boolean().optional(),
 });

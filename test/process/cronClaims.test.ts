@@ -30,6 +30,7 @@ function addJob(store: CronStore, id: string, { schedule = 'every 10m', repeat =
     lastStatus: null,
     lastError: null,
     createdMs: START,
+    createdBy: null,
   });
 }
 

@@ -44,9 +44,7 @@ t.test('cfg.19 platform_toolsets: a bare composite entry inherits new toolsets, 
   const before = [tool('memory', 'memory')];
   const after = [...before, tool('web_search', 'web')];
   const names = (tools: typeof before, entry: string | string[]) =>
-    decideTools(tools, { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: entry } }).allowed.map(
-      ({ name }) => name,
-    );
+    decideTools(tools, { surface: 'gateway', platform: 'irc', platformToolsets: { irc: entry } }).allowed.map(({ name }) => name);
   t.same(
     [names(before, 'agent-irc'), names(after, 'agent-irc'), names(after, ['agent-irc'])],
     [['memory'], ['memory', 'web_search'], ['memory', 'web_search']],

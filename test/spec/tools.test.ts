@@ -65,7 +65,7 @@ const tools = [
   idleTool('mcp__a__x', 'mcp-a'),
 ];
 const names = (input: Partial<Parameters<typeof decideTools>[1]>) =>
-  decideTools(tools, { surface: 'cli', scripted: true, ...input }).allowed.map(({ name }) => name);
+  decideTools(tools, { surface: 'cli', ...input }).allowed.map(({ name }) => name);
 
 t.test('cfg.18 agent.disabled_toolsets is subtracted last: neither a platform list nor a choice for the session brings them back', (t) => {
   t.same(names({ disabled: ['web'] }), ['terminal', 'read_file', 'todo', 'mcp__a__x']);
@@ -74,24 +74,20 @@ t.test('cfg.18 agent.disabled_toolsets is subtracted last: neither a platform li
 });
 
 t.test('cfg.19 platform_toolsets: an explicit list is exactly itself, a bare composite takes in toolsets that come later', (t) => {
-  const later = [...tools, idleTool('new_tool', 'brand_new')];
+  const later = [...tools, idleTool('session_search', 'brand_new')];
   const on = (entry: string | string[]) =>
-    decideTools(later, { surface: 'gateway', platform: 'irc', scripted: true, platformToolsets: { irc: entry } }).allowed.map(
-      ({ name }) => name,
-    );
+    decideTools(later, { surface: 'gateway', platform: 'irc', platformToolsets: { irc: entry } }).allowed.map(({ name }) => name);
   t.same(on(['web', 'todo']), ['web_search', 'todo']);
-  t.same(on('agent-irc'), ['web_search', 'todo', 'mcp__a__x', 'new_tool']);
-  t.same(on(['agent-irc']), ['web_search', 'todo', 'mcp__a__x', 'new_tool']);
+  t.same(on('agent-irc'), ['web_search', 'todo', 'session_search']);
+  t.same(on(['agent-irc']), ['web_search', 'todo', 'session_search']);
   t.same(
     names({ platformToolsets: { cli: ['web'] }, choices: { todo: true } }),
     ['web_search', 'todo'],
     'at the keyboard a session may add',
   );
   t.same(
-    decideTools(tools, { surface: 'gateway', platform: 'irc', scripted: true, choices: { terminal: true, todo: false } }).allowed.map(
-      ({ name }) => name,
-    ),
-    ['web_search', 'mcp__a__x'],
+    decideTools(tools, { surface: 'gateway', platform: 'irc', choices: { terminal: true, todo: false } }).allowed.map(({ name }) => name),
+    ['web_search'],
     'in a chat it may only take away',
   );
   t.same(names({ safeMode: true }), ['terminal', 'read_file', 'web_search', 'todo'], 'safe mode has no tools of servers');

@@ -61,6 +61,7 @@ const job = (text: string, more: Partial<JobRow> = {}): { profile: string; job: 
       lastStatus: null,
       lastError: null,
       createdMs: NOW,
+      createdBy: null,
       ...more,
     },
   };

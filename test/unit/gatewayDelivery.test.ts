@@ -166,6 +166,7 @@ const message = (over: Partial<NewMessage> = {}): NewMessage => ({
   thread: '',
   chat_type: 'group',
   user: 'ann',
+  is_owner: 0,
   text: 'hi',
   message_id: 'm1',
   kind: 'message',

@@ -19,6 +19,7 @@ function hostOf(answers: Record<string, unknown> = {}, more: Partial<CommandHost
   return {
     calls,
     surface: 'cli',
+    principal: { kind: 'owner' },
     session: { id: 'ses_1', title: null, platform: null },
     user: null,
     origin: null,
@@ -79,13 +80,37 @@ t.test('a path or a number is talk, an @name behind a command is dropped', async
 
 t.test('what belongs to the owner of the machine is not for a chat', async (t) => {
   const surface: Surface = 'gateway';
+  const principal = { kind: 'chat', platform: 'irc', scope: 'k' } as const;
   const inChat = availableOn(surface).map(({ name }) => name);
   t.same(
-    ['yolo', 'config', 'reload', 'resume', 'sessions', 'history', 'memory', 'quit'].filter((name) => inChat.includes(name)),
+    ['yolo', 'reload', 'resume', 'sessions', 'history', 'memory', 'quit'].filter((name) => inChat.includes(name)),
     [],
   );
-  for (const line of ['/yolo', '/config model.default', '/model x --global', '/cron rm 1', '/skills disable x'])
-    await t.rejects(dispatch(hostOf({}, { surface }), line), { code: /UNKNOWN_COMMAND|USAGE/ }, line);
+  for (const line of [
+    '/yolo',
+    '/config model.default',
+    '/model x --global',
+    '/reasoning high --global',
+    '/reasoning hide',
+    '/skills disable x',
+    '/insights',
+  ]) {
+    const host = hostOf({}, { surface, principal });
+    await t.rejects(dispatch(host, line), { code: /UNKNOWN_COMMAND|NOT_PERMITTED/ }, line);
+    t.notOk(
+      host.calls.some(([name]) => name === 'config.set' || name === 'skills.toggle'),
+      `${line} changes nothing`,
+    );
+  }
+  const owner = hostOf(
+    { 'config.set': { value: 'high', scope: 'global', warning: null, info: null } },
+    { surface, principal: { ...principal, kind: 'chat_owner' } },
+  );
+  await dispatch(owner, '/reasoning high --global');
+  t.same(owner.calls, [['config.set', { key: 'reasoning', value: 'high', scope: 'global' }]], 'whom platforms.<p>.owners names may');
+  const picks = hostOf({ 'config.set': { value: 'm', scope: 'session', warning: null, info: null } }, { surface, principal });
+  await dispatch(picks, '/model m');
+  t.same(picks.calls, [['config.set', { key: 'model', value: 'm --session' }]], 'a pick of a chat is its own');
 });
 
 t.test('while a turn runs, what would pull the rug from under it is refused', async (t) => {

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { ownStores, secretFiles } from '../../services/agent/toolbox.ts';
+import { ownStores } from '../../services/agent/toolbox.ts';
+import { secretFiles } from '../../state/secretFiles.ts';
 import { openHome } from '../../state/home.ts';
 
 t.test('secrets and stores of a home that is reached through a link are known by their real place', async (t) => {

@@ -64,7 +64,7 @@ export function commandMethods(parts: HostParts, all: () => readonly Handler[]):
       return { task_id: taskId, session_id: sessionId };
     }),
     // Between workers: not in the table of what a relayed browser may call.
-    handle(conversationCommand, async ({ session_key, line, platform, user }, call) => {
+    handle(conversationCommand, async ({ session_key, line, platform, user, is_owner: isOwner }, call) => {
       const session =
         store.conversation(session_key) ??
         store.transaction(() => {
@@ -74,7 +74,15 @@ export function commandMethods(parts: HostParts, all: () => readonly Handler[]):
         });
       let prompt: string | null = null;
       const capture = (text: string) => void (prompt = text);
-      const host = createCommandHost(parts, all(), { session, surface: 'gateway', user: user ?? null, call, capture, waits: true });
+      const host = createCommandHost(parts, all(), {
+        session,
+        surface: 'gateway',
+        user: user ?? null,
+        isOwner,
+        call,
+        capture,
+        waits: true,
+      });
       const { text, choices = [], args = '', kind } = await dispatch(host, line);
       const lines = kind === 'choice' ? choices.filter((choice) => choice.line).map((choice) => `${choice.line}   ${choice.label}`) : [];
       const open = kind === 'choice' && args.startsWith('/') ? [`Answer with: ${args}…`] : [];

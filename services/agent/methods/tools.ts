@@ -88,8 +88,11 @@ function rowsOf(tools: Tool[], refused: ReadonlyMap<string, string>, missing: Re
   const foreign = [...bySet.keys()].filter((name) => !(toolsetNames as readonly string[]).includes(name)).toSorted();
   return [...toolsetNames.filter((name) => bySet.has(name)), ...foreign].map((name) => {
     const own = bySet.get(name)!;
-    const why = own.map((tool) => refused.get(tool.name)).find((reason) => reason !== undefined) ?? null;
-    const listed = own.map((tool) => ({ name: tool.name, description: tool.description }));
+    // A chat reads skills and does not write them: the toolset is off only when all of it is.
+    const why = own.every((tool) => refused.has(tool.name)) ? refused.get(own[0]!.name)! : null;
+    const listed = own
+      .filter((tool) => why !== null || !refused.has(tool.name))
+      .map((tool) => ({ name: tool.name, description: tool.description }));
     return {
       name,
       description: toolsetDescription(name),

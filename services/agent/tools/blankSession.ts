@@ -19,6 +19,7 @@ export function blankSession({ profile }: WorkerContext, cwd: string, platform: 
     archived: 0,
     hidden: 0,
     safe_mode: 0,
+    principal: null,
     toolset_choices: null,
     todos: null,
     todo_revision: 0,

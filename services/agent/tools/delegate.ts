@@ -4,6 +4,7 @@
  * what must be asked about is asked there. A child never outlives the call that made it, nor the worker.
  */
 import type { Delegation, Delegator, Owner, ToolRun } from '../../../agent/ports.ts';
+import { encodePrincipal } from '../../../agent/authority/principal.ts';
 import { cutMiddle } from '../../../agent/tools/outputCap.ts';
 import type { SessionTools } from '../../../agent/tools/registry.ts';
 import { AgentError, isAgentError, messageOf } from '../../../base/errors.ts';
@@ -11,6 +12,7 @@ import { limits } from '../../../base/limits.ts';
 import { within } from '../../../base/time.ts';
 import type { WorkerContext } from '../../worker.ts';
 import type { EventLog } from '../events.ts';
+import { principalOfTurn } from '../principal.ts';
 import type { SessionRecord, Store } from '../store.ts';
 import { turnErrorOf, type Transcripts, type TurnRecord } from '../transcripts.ts';
 import type { Turns } from '../turns.ts';
@@ -172,6 +174,7 @@ export class Delegations {
         model: model ?? session.model ?? undefined,
         provider: provider ?? (model === undefined ? (session.provider ?? undefined) : undefined),
         cwd: session.cwd,
+        principal: encodePrincipal(principalOfTurn(session, parent.surface)),
       });
       store.run(
         'UPDATE sessions SET hidden = 1, parent_session_id = ?, toolset_choices = ?, reasoning_effort = ?, safe_mode = ? WHERE id = ?',

@@ -34,7 +34,8 @@ function peerOf(context: WorkerContext, slot: string) {
   };
 }
 
-export function cronJobs(context: WorkerContext): CronJobs {
+/** `createdBy`: sees and changes only what this principal made; null = the owner. */
+export function cronJobs(context: WorkerContext, createdBy: string | null): CronJobs {
   const { profile } = context;
   const ask = peerOf(context, 'cron');
   const row = ({ id, name, schedule, prompt, deliver, state, next_run_at }: Job): CronJobRow => ({
@@ -50,13 +51,13 @@ export function cronJobs(context: WorkerContext): CronJobs {
     async create({ schedule, prompt, name, deliver, repeat }, signal) {
       const { job } = await ask(
         createJob,
-        { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}), profile },
+        { schedule, prompt, deliver, ...(name ? { name } : {}), ...(repeat ? { repeat } : {}), profile, created_by: createdBy },
         { signal },
       );
       return row(job);
     },
-    list: async (signal) => (await ask(listJobs, { profile }, { signal })).jobs.map(row),
-    remove: async (id, signal) => row((await ask(removeJob, { job_id: id, profile }, { signal })).job),
+    list: async (signal) => (await ask(listJobs, { profile, created_by: createdBy }, { signal })).jobs.map(row),
+    remove: async (id, signal) => row((await ask(removeJob, { job_id: id, profile, created_by: createdBy }, { signal })).job),
   };
 }
 

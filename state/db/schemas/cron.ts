@@ -21,6 +21,7 @@ export const cronSchema: Schema = {
         last_status: 'TEXT',
         last_error: 'TEXT',
         created_at: 'INTEGER NOT NULL',
+        created_by: 'TEXT',
       },
       indices: { jobs_due: 'jobs (next_run_at) WHERE enabled = 1 AND next_run_at IS NOT NULL' },
     },

@@ -13,6 +13,7 @@ export const gatewaySchema: Schema = {
         thread: "TEXT NOT NULL DEFAULT ''",
         chat_type: 'TEXT NOT NULL',
         user: 'TEXT NOT NULL',
+        is_owner: 'INTEGER NOT NULL DEFAULT 0',
         text: 'TEXT NOT NULL',
         message_id: 'TEXT',
         kind: "TEXT NOT NULL DEFAULT 'message'",

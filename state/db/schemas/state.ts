@@ -38,6 +38,8 @@ export const stateSchema: Schema = {
         /** It has got a prompt: others are left out of lists and forgotten after a day. */
         used: 'INTEGER NOT NULL DEFAULT 0',
         safe_mode: 'INTEGER NOT NULL DEFAULT 0',
+        /** JSON: whom its turns act for, where its surface does not say (jobs, sub-agents, background work). */
+        principal: 'TEXT',
         /** Tools of these MCP servers and toolsets switched on or off for this session: JSON `{name: boolean}`. */
         toolset_choices: 'TEXT',
         /** The todo list: JSON list, and the number of its last write. */
