@@ -129,8 +129,10 @@ export interface Danger {
   reasons: readonly string[];
   /** Never allowed, whatever the mode: `reasons` say why. */
   blocked?: boolean;
-  /** What `session` and `always` would allow from then on; undefined = only this once. */
+  /** Exactly what `session` and `always` would allow from then on; undefined = only this once. */
   rule?: string;
+  /** It may be allowed for good: nothing of it deletes, takes more rights, reads secrets or runs what no one has read. */
+  lasting?: boolean;
 }
 
 /** Who decides on dangerous calls, and who answers questions. Both wait for a person, within limits. */

@@ -36,11 +36,12 @@ export function dangerOfCommand(command: string, { cwd, workdir = cwd, home, age
     if (!(thrown instanceof RangeError)) throw thrown;
     reader.note({ reason: 'it is nested too deeply to be read' });
   }
-  return reader.danger(command);
+  return reader.danger(command, workdir);
 }
 
-/** Findings without a rule are asked about each time; with one, `session` and `always` allow them all by it. */
-export const ruleParts = (rule: string): string[] => rule.split('; ');
+/** Shapes of findings that may be allowed for good, each as the exact line it was found in; all others at most for a session. */
+const LASTING =
+  /^(?:git push --force|(?:systemctl|launchctl|service) ?(?:start|stop|restart|reload|daemon-reload|kickstart)?|kubectl (?:replace|scale)|(?:terraform|tofu) apply|pulumi up|pkill|killall|write \/(?:srv|opt|mnt|media|data))$/;
 
 const none: Input = { kind: 'none' };
 
@@ -53,7 +54,8 @@ class Reader {
     this.#places = places;
   }
 
-  danger(command: string): Danger | undefined {
+  /** A rule allows the line as it is written, in the folder where it runs: nothing that only looks alike. */
+  danger(command: string, workdir: string): Danger | undefined {
     const blocked = this.#findings.filter(({ blocked: never }) => never);
     const found = blocked.length ? blocked : this.#findings;
     if (found.length === 0) return undefined;
@@ -61,8 +63,9 @@ class Reader {
     if (blocked.length) return { command, reasons, blocked: true };
     const shapes = found.map(({ rule }) => rule);
     if (shapes.includes(undefined)) return { command, reasons };
-    const rule = [...new Set(shapes)].toSorted((a, b) => (a! < b! ? -1 : 1)).join('; ');
-    return rule.length > RULE_MAX_CHARS ? { command, reasons } : { command, reasons, rule };
+    const rule = `${command.trim()} (in ${workdir})`;
+    if (rule.length > RULE_MAX_CHARS) return { command, reasons };
+    return { command, reasons, rule, lasting: shapes.every((shape) => LASTING.test(shape!)) };
   }
 
   note(finding: Finding): void {
@@ -221,7 +224,7 @@ interface Place {
 const DEPTH_MAX = 12;
 const FINDINGS_MAX = 40;
 const REASONS_MAX = 6;
-const RULE_MAX_CHARS = 200;
+const RULE_MAX_CHARS = 2_000;
 
 const baseName = (text: string): string => text.slice(text.lastIndexOf('/') + 1).toLowerCase();
 

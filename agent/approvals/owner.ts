@@ -4,7 +4,6 @@
  */
 import { AgentError } from '../../base/errors.ts';
 import type { Danger, Owner, Question, ToolCall, ToolResult, ToolRun } from '../ports.ts';
-import { ruleParts } from './commandLine.ts';
 import { decide, deniedResult, unansweredResult, type ApprovalPolicy, type Unanswered } from './policy.ts';
 
 export type Choice = 'once' | 'session' | 'always' | 'deny';
@@ -59,7 +58,12 @@ async function permit(parts: OwnerParts, call: ToolCall, danger: Danger, run: To
   if (decision.kind === 'refuse') return decision.result;
   if (decision.smart && (await untimed(run, harmless(call.name, danger, run.signal)))) return undefined;
 
-  const choices: Choice[] = danger.rule === undefined ? ['once', 'deny'] : ['once', 'session', 'always', 'deny'];
+  const choices: Choice[] = [
+    'once',
+    ...(danger.rule === undefined ? [] : (['session'] as const)),
+    ...(danger.lasting ? (['always'] as const) : []),
+    'deny',
+  ];
   const answer = await untimed(run, asker.approval({ toolName: call.name, danger, choices }, run.signal));
   if ('unanswered' in answer) {
     if (answer.unanswered === 'timeout' && onTimeout === 'halt')
@@ -71,8 +75,7 @@ async function permit(parts: OwnerParts, call: ToolCall, danger: Danger, run: To
     return unansweredResult(danger, answer.unanswered);
   }
   if (answer.choice === 'deny') return deniedResult(danger);
-  if (answer.choice !== 'once' && danger.rule !== undefined)
-    for (const rule of ruleParts(danger.rule)) rules.add(call.name, rule, answer.choice);
+  if (answer.choice !== 'once' && danger.rule !== undefined) rules.add(call.name, danger.rule, answer.choice);
   return undefined;
 }
 

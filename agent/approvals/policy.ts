@@ -3,7 +3,6 @@
  * the owner gave, then whether anybody can be asked. And what the model reads when the answer is no.
  */
 import type { Danger, ToolResult } from '../ports.ts';
-import { ruleParts } from './commandLine.ts';
 
 export type ApprovalMode = 'manual' | 'smart' | 'off';
 
@@ -19,11 +18,11 @@ export type Decision =
   /** `smart`: a model may let it pass before the owner is asked. */
   | { kind: 'ask'; smart: boolean };
 
-/** `isAllowed`: the owner has allowed this shape before, for the session or for good. */
+/** `isAllowed`: exactly this was allowed before, for the session or for good. */
 export function decide(danger: Danger, { mode, unattended }: ApprovalPolicy, isAllowed: (rule: string) => boolean): Decision {
   if (danger.blocked) return { kind: 'refuse', result: blockedResult(danger) };
   if (mode === 'off') return { kind: 'allow' };
-  if (danger.rule !== undefined && ruleParts(danger.rule).every(isAllowed)) return { kind: 'allow' };
+  if (danger.rule !== undefined && isAllowed(danger.rule)) return { kind: 'allow' };
   if (!unattended) return { kind: 'ask', smart: mode === 'smart' };
   return unattended.decision === 'approve' ? { kind: 'allow' } : { kind: 'refuse', result: unattendedResult(danger, unattended) };
 }

@@ -46,6 +46,8 @@ export interface SlashCommand {
   /** One line, starts with a verb. */
   summary: string;
   category: Category;
+  /** It lowers protection: only its whole name means it, no beginning of it. */
+  exact?: true;
   /** What its user must be allowed to do (agent/authority/may.ts); by its arguments where these decide. */
   needs: Act | ((args: string) => Act);
   /** Where it can be used; all of `talking` when left out. */

@@ -86,8 +86,9 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'yolo',
+    exact: true,
     needs: 'administer',
-    takes: '[on | off]',
+    takes: '[on [now] | off]',
     summary: 'run dangerous commands without asking, in every conversation of this profile',
     category: 'configuration',
     surfaces: ownSurfaces,
@@ -97,6 +98,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   },
   {
     name: 'config',
+    exact: true,
     needs: 'configure',
     takes: '[key [value]]',
     summary: 'show or set a key of config.yaml',
@@ -193,8 +195,19 @@ async function personality({ host, args }: Invocation): Promise<CommandResult> {
 
 async function yolo({ host, args, name }: Invocation): Promise<CommandResult> {
   const now = (await host.call('config.get', { key: 'approvals.mode' })).value;
-  const wanted = args.toLowerCase() || (now === 'off' ? 'off' : 'on');
-  if (wanted !== 'on' && wanted !== 'off') throw usage({ name, takes: '[on | off]' }, `"${args}" is neither on nor off`);
+  const [wanted, confirmed] = split(args.toLowerCase() || (now === 'off' ? 'off' : 'on'));
+  if ((wanted !== 'on' && wanted !== 'off') || !/^(?:now)?$/.test(confirmed))
+    throw usage({ name, takes: '[on [now] | off]' }, `"${args}" is neither on nor off`);
+  if (wanted === 'on' && confirmed === '') {
+    return {
+      kind: 'choice',
+      text: 'Dangerous commands of every conversation of this profile will run without approval, until `/yolo off`. Turn approvals off?',
+      choices: [
+        { label: 'Keep approvals', line: '' },
+        { label: 'Turn approvals off', line: '/yolo on now' },
+      ],
+    };
+  }
   await host.call('config.set', { key: 'approvals.mode', value: wanted === 'on' ? 'off' : 'manual', scope: 'global' });
   return text(
     wanted === 'on'

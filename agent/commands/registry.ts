@@ -17,13 +17,16 @@ export function commandWords(line: string): { word: string; args: string } | und
   return match ? { word: match[1]!.toLowerCase(), args: (match[2] ?? '').trim() } : undefined;
 }
 
-/** Exact names and aliases first, then the first in order that begins so. */
-export function findCommand<C extends { name: string; aliases?: readonly string[] }>(word: string, commands: readonly C[]): C | undefined {
+/** Exact names and aliases first, then the first in order that begins so and does not lower protection. */
+export function findCommand<C extends { name: string; aliases?: readonly string[]; exact?: true }>(
+  word: string,
+  commands: readonly C[],
+): C | undefined {
   const lower = word.toLowerCase();
   return (
     commands.find(({ name }) => name === lower) ??
     commands.find(({ aliases }) => aliases?.includes(lower)) ??
-    commands.find(({ name }) => name.startsWith(lower))
+    commands.find(({ name, exact }) => exact !== true && name.startsWith(lower))
   );
 }
 

@@ -228,6 +228,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
   {
     name: 'approve',
+    exact: true,
     needs: 'answer_approvals',
     takes: '[session | always]',
     summary: 'allow the oldest call that waits for approval',

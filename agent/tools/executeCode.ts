@@ -1,4 +1,5 @@
 /** `execute_code`: a script in a folder of its own, by the interpreters this machine has, under the rules of every command. */
+import { createHash } from 'node:crypto';
 import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -67,8 +68,14 @@ export function executeCodeTool({ cwd, host, interpreters, timeoutSeconds, dange
 
 /** A program can do whatever a command can, and its text does not tell. */
 function scriptDanger(language: Language, code: string): Danger {
-  return { command: code, reasons: [`what a ${language} script does cannot be told from its text`], rule: `execute_code:${language}` };
+  return {
+    command: code,
+    reasons: [`what a ${language} script does is not visible in its text`],
+    rule: `this ${language} script (${sha256(code)})`,
+  };
 }
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
 function scriptFolder(file: string, code: string): string {
   let dir: string | undefined;

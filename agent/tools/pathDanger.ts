@@ -37,8 +37,10 @@ function reasonsAbout(path: string, { cwd, home }: Pick<Where, 'cwd' | 'home'>):
     return settings ? ['it is a settings file of the home directory'] : [];
   }
   if (isInside(realTarget(tmpdir()), path)) return [];
-  return [inHome?.startsWith('.') ? 'it is a settings file of the home directory' : `it is outside the working directory ${cwd}`];
+  return [inHome?.startsWith('.') ? 'it is a settings file of the home directory' : outside(cwd)];
 }
+
+const outside = (cwd: string): string => `it is outside the working directory ${cwd}`;
 
 /** Why the service alone touches it; undefined = it may be asked about. */
 function neverWritten(path: string, { isSecret, isStore }: Where): string | undefined {
@@ -61,10 +63,11 @@ export function pathDanger(doing: 'write' | 'change' | 'delete', names: readonly
   const never = found.filter(({ blocked }) => blocked).flatMap(({ reasons: why }) => why);
   if (never.length > 0) return { command, reasons: never, blocked: true };
   const reasons = found.flatMap(({ shown, reasons: why }) => why.map((reason) => (names.length > 1 ? `${shown}: ${reason}` : reason)));
-  const only = found.length === 1 ? found[0]!.real : undefined;
+  const only = found.length === 1 ? found[0] : undefined;
+  const lasting = doing !== 'delete' && only?.reasons.length === 1 && only.reasons[0] === outside(where.cwd);
   return {
     command,
     reasons: [...new Set(reasons)],
-    ...(only === undefined ? {} : { rule: `file:${only}` }),
+    ...(only === undefined ? {} : { rule: `file:${only.real}`, lasting }),
   };
 }

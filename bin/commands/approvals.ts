@@ -10,10 +10,10 @@ export const command: Command = {
   name: 'approvals',
   summary: 'List and take back what was allowed for good',
   details:
-    'A dangerous command is asked about before it runs; "always" allows its shape (such as `git push --force`) from then on. These are those shapes. What is never allowed stays so.',
+    'Dangerous commands need approval before they run. "Always" allows one exact command in one folder from then on, for you or for the chat that allowed it; these are those commands. Deleting, sudo and unread code can never be allowed for good.',
   examples: [
     { line: 'agent approvals list', does: 'what is allowed for good' },
-    { line: 'agent approvals remove "git push --force"', does: 'ask about it again' },
+    { line: 'agent approvals remove "git push --force origin main (in /srv/site)"', does: 'ask about it again' },
   ],
   commands: [
     {
@@ -40,8 +40,14 @@ async function list(link: Link, input: Input): Promise<number> {
   else if (rules.length === 0) note('agent: nothing is allowed for good');
   else {
     const paint = painter(out);
-    const rows = rules.map(({ id, rule, tool_name, created_at }) => [id, tool_name, rule, new Date(created_at).toLocaleString('sv-SE')]);
-    print(table([['ID', 'TOOL', 'ALLOWED', 'SINCE'].map((head) => paint('dim', head)), ...rows]));
+    const rows = rules.map(({ id, rule, tool_name, chat, created_at }) => [
+      id,
+      tool_name,
+      rule,
+      chat ?? 'you',
+      new Date(created_at).toLocaleString('sv-SE'),
+    ]);
+    print(table([['ID', 'TOOL', 'ALLOWED', 'FOR', 'SINCE'].map((head) => paint('dim', head)), ...rows]));
   }
   return 0;
 }

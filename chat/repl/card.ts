@@ -18,6 +18,8 @@ export interface CardContent {
   free?: string | undefined;
   /** Several may be picked with the space bar. */
   multi?: boolean | undefined;
+  /** It comes unasked: keys of the first second were meant for something else and are never its answer. */
+  guarded?: boolean | undefined;
   /** Style of the frame. */
   tone: 'yellow' | 'cyan';
   onPick(indices: number[]): void;
@@ -26,6 +28,7 @@ export interface CardContent {
   onCancel(): void;
 }
 
+const GUARD_MS = 1_000;
 const OPTIONS_SHOWN = 12;
 const TITLE_ROWS = 14;
 
@@ -33,8 +36,11 @@ export class Card {
   readonly content: CardContent;
   #selected = 0;
   #picked = new Set<number>();
+  #shownAt: number | undefined;
+  readonly #now: () => number;
 
-  constructor(content: CardContent) {
+  constructor(content: CardContent, now: () => number = () => performance.now()) {
+    this.#now = now;
     // What is asked about is seen as it is: no sign of a stranger hides a part of it or turns it round.
     this.content = {
       ...content,
@@ -43,8 +49,21 @@ export class Card {
     };
   }
 
+  /** It is on the screen, in front of the others: keys count once `guardMs` have passed. Answers how long that is. */
+  shown(): number {
+    this.#shownAt ??= this.#now();
+    return this.#guardLeft();
+  }
+
+  #guardLeft(): number {
+    if (!this.content.guarded) return 0;
+    return this.#shownAt === undefined ? GUARD_MS : Math.max(0, this.#shownAt + GUARD_MS - this.#now());
+  }
+
   /** True when the key was the card's. `written` = what stands in the composer. */
   take(key: Key, written: string): boolean {
+    // Escape and Enter would do something else elsewhere; letters go on into the composer.
+    if (this.#guardLeft() > 0) return key.name === 'escape' || (key.name === 'enter' && written === '');
     const { options, onPick, onCancel, multi, free } = this.content;
     const empty = written === '';
     if (key.name === 'escape') {
@@ -115,7 +134,8 @@ export class Card {
     const ways = [...(options.length ? ['↑↓ Enter', ...(multi ? ['space picks several'] : [])] : []), ...(free ? [free] : []), 'Esc'].join(
       ' · ',
     );
-    return [...shown, ...list, ...more, paint('dim', cutToCells(ways, room))].map((row) => bar + row);
+    const foot = this.#guardLeft() > 0 ? '…' : ways;
+    return [...shown, ...list, ...more, paint('dim', cutToCells(foot, room))].map((row) => bar + row);
   }
 
   /** For a terminal that cannot draw: everything once, as lines. */

@@ -347,6 +347,8 @@ class Repl {
   #announceCard(): void {
     const id = this.#cards.keys().next().value;
     if (id !== undefined && id !== 'choice') void this.#conversation.shown(id);
+    const guardMs = this.#card?.shown() ?? 0;
+    if (guardMs > 0) setTimeout(() => this.#screen.refresh(), guardMs).unref();
   }
 
   get #card(): Card | undefined {

@@ -30,7 +30,7 @@ const choiceWords: Record<ApprovalChoice, { label: string; letter: string }> = {
 };
 
 function approvalCard(
-  { tool_name, command, reasons, description, choices }: ApprovalParams,
+  { tool_name, command, reasons, description, choices, rule }: ApprovalParams,
   answer: (result: Record<string, unknown>, said: string) => void,
 ): Card {
   const pick = (choice: ApprovalChoice) =>
@@ -43,7 +43,11 @@ function approvalCard(
       ...(description && description !== `${tool_name}: ${reasons.join('; ')}` ? [description] : []),
       ...reasons.map((reason) => `! ${reason}`),
     ],
-    options: choices.map((choice) => choiceWords[choice]),
+    options: choices.map((choice) => {
+      const { label, letter } = choiceWords[choice];
+      return { label: rule !== undefined && (choice === 'session' || choice === 'always') ? `${label}: ${rule}` : label, letter };
+    }),
+    guarded: true,
     tone: 'yellow',
     onPick: ([index]) => pick(choices[index!]!),
     onText() {},
@@ -78,6 +82,7 @@ function clarify(
         options: choices.map((label) => ({ label })),
         free: choices.length ? 'or write an answer' : 'write an answer',
         multi: multi_select,
+        guarded: true,
         tone: 'cyan',
         onPick: (indices) => next(indices.map((index) => choices[index]!).join(', ')),
         onText: (text) => next(text === '' ? null : text),

@@ -27,6 +27,8 @@ export const ApprovalParams = z.object({
   reasons: z.array(z.string()),
   description: z.string(),
   choices: z.array(ApprovalChoice),
+  /** Exactly what `session` and `always` would allow from then on; absent = neither is offered. */
+  rule: z.string().optional(),
 });
 export type ApprovalParams = z.infer<typeof ApprovalParams>;
 export const ApprovalAnswer = z.object({ choice: ApprovalChoice });
@@ -98,7 +100,17 @@ export const approvalRespond = rpcMethod('approval.respond', {
 /** What was allowed for good, and its removal (`agent approvals`). */
 export const approvalRules = rpcMethod('approval.rules', {
   params: z.strictObject({ remove: z.string().optional() }),
-  result: z.object({ rules: z.array(z.object({ id: z.string(), rule: z.string(), tool_name: z.string(), created_at: z.string() })) }),
+  result: z.object({
+    rules: z.array(
+      z.object({
+        id: z.string(),
+        rule: z.string(),
+        tool_name: z.string(),
+        /** Key of the chat that allowed it, for which alone it holds; null = the owner. */ chat: z.string().nullable(),
+        created_at: z.string(),
+      }),
+    ),
+  }),
 });
 
 export const requestMethods: readonly Method[] = [requestShown, requestAnswer, approvalPending, approvalRespond, approvalRules];

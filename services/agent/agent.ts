@@ -64,6 +64,7 @@ export function buildAgent(context: WorkerContext): HostParts {
   const chats = createChatQuestions(context, store);
   const requests = new Requests({ events, log: context.log, askElsewhere: chats.ask, settledElsewhere: chats.settled });
   const rules = new ApprovalRules({ store, context });
+  rules.dropShapes();
   const notes = new ProcessNotes({ store, transcripts, events, log: context.log, busy: (sessionId) => turns.isRunning(sessionId) });
   const toolbox = createToolbox(context, {
     groups: processGroups(store),

@@ -1,4 +1,5 @@
 /** The owner of a running turn: its settings, its rules, and the session whose followers are asked. */
+import { scopeOf } from '../../agent/authority/principal.ts';
 import { createOwner, type Asker, type Rules } from '../../agent/approvals/owner.ts';
 import type { ApprovalPolicy } from '../../agent/approvals/policy.ts';
 import { isPlainlyHarmless } from '../../agent/approvals/smart.ts';
@@ -9,6 +10,7 @@ import { errorFields } from '../../base/log.ts';
 import { isoTime } from '../../base/time.ts';
 import type { Config } from '../../state/config/schema.ts';
 import type { EngineParts, Running } from './engine.ts';
+import { principalOfTurn } from './principal.ts';
 import type { SessionRecord, Store } from './store.ts';
 
 export function ownerOf(parts: EngineParts, running: Running): Owner {
@@ -20,7 +22,7 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
   const unattended = unattendedBy(config, running, asked);
   return createOwner({
     policy: { mode: config.approvals?.mode ?? 'manual', ...(unattended ? { unattended } : {}) },
-    rules: rules.forSession(asked.id),
+    rules: rules.forSession(asked.id, scopeOf(principalOfTurn(asked, surface)) ?? ''),
     asker: askerOf(parts, asked.id),
     harmless: (toolName, danger, signal) =>
       isPlainlyHarmless(
@@ -39,10 +41,11 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
         const description = `${toolName}${by}: ${danger.reasons.join('; ')}`;
         const params = {
           tool_name: toolName,
-          command: redact(danger.command).slice(0, COMMAND_MAX_CHARS),
+          command: redact(danger.command),
           reasons: [...danger.reasons],
           description,
           choices: [...choices],
+          ...(danger.rule === undefined ? {} : { rule: redact(danger.rule) }),
         };
         const waits = config.approvals?.on_timeout === 'wait';
         const timeoutMs = waits ? null : secondsOr(config.approvals?.timeout_seconds, limits.approvals.timeoutMs);
@@ -63,9 +66,6 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
     };
   }
 }
-
-/** A command may be long; its card shows this much of it. */
-const COMMAND_MAX_CHARS = 20_000;
 
 const secondsOr = (seconds: number | undefined, fallbackMs: number): number => (seconds === undefined ? fallbackMs : seconds * 1_000);
 
@@ -105,10 +105,12 @@ export interface RuleRow {
   id: string;
   tool_name: string;
   rule: string;
+  /** Conversation of the chat that allowed it; '' = the owner. */
+  scope: string;
   created_at: number;
 }
 
-/** Rules for good are rows of approval_rules; those for a session live as long as this worker. */
+/** Rules for good are rows of exact_rules; those for a session live as long as this worker. */
 export class ApprovalRules {
   #parts: Pick<EngineParts, 'store' | 'context'>;
   #ofSession = new Map<string, Set<string>>();
@@ -117,12 +119,23 @@ export class ApprovalRules {
     this.#parts = parts;
   }
 
-  forSession(sessionId: string): Rules {
+  /** Rules of earlier releases allowed every command of a shape (`rm -r`): they are not honoured. */
+  dropShapes(): void {
+    const { store, context } = this.#parts;
+    const { changes } = store.run('DELETE FROM approval_rules');
+    if (changes > 0)
+      context.log.warn(
+        `${changes} approval rules of an earlier release were removed: each allowed a whole class of commands; such commands are asked about again`,
+      );
+  }
+
+  /** `scope`: whose rules count and are made, '' = the owner's. */
+  forSession(sessionId: string, scope: string): Rules {
     const { store, context } = this.#parts;
     return {
       has: (toolName, rule) =>
         (this.#ofSession.get(sessionId)?.has(`${toolName} ${rule}`) ?? false) ||
-        store.one('SELECT 1 FROM approval_rules WHERE tool_name = ? AND rule = ?', toolName, rule) !== undefined,
+        store.one('SELECT 1 FROM exact_rules WHERE scope = ? AND tool_name = ? AND rule = ?', scope, toolName, rule) !== undefined,
       add: (toolName, rule, lasts) => {
         // Also when it is for good: a store that refuses the row must not ask twice in one conversation.
         const rules = this.#ofSession.get(sessionId) ?? new Set();
@@ -132,8 +145,9 @@ export class ApprovalRules {
         try {
           if (this.list().length < limits.approvals.rulesMax)
             store.run(
-              'INSERT OR IGNORE INTO approval_rules (id, tool_name, rule, created_at) VALUES (?, ?, ?, ?)',
+              'INSERT OR IGNORE INTO exact_rules (id, scope, tool_name, rule, created_at) VALUES (?, ?, ?, ?, ?)',
               `rule_${hexId(8)}`,
+              scope,
               toolName,
               rule,
               Date.now(),
@@ -148,18 +162,24 @@ export class ApprovalRules {
 
   /** As they were added. */
   list(): RuleRow[] {
-    return this.#parts.store.all<RuleRow>('SELECT * FROM approval_rules ORDER BY created_at, rowid');
+    return this.#parts.store.all<RuleRow>('SELECT * FROM exact_rules ORDER BY created_at, rowid');
   }
 
   /** By id or by its text. False = there is none. Sessions that were allowed it ask again as well. */
   remove(name: string): boolean {
     for (const { tool_name, rule, id } of this.list())
       if (id === name || rule === name) for (const rules of this.#ofSession.values()) rules.delete(`${tool_name} ${rule}`);
-    return this.#parts.store.run('DELETE FROM approval_rules WHERE id = ? OR rule = ?', name, name).changes > 0;
+    return this.#parts.store.run('DELETE FROM exact_rules WHERE id = ? OR rule = ?', name, name).changes > 0;
   }
 
-  rows(): { id: string; rule: string; tool_name: string; created_at: string }[] {
-    return this.list().map(({ id, rule, tool_name, created_at }) => ({ id, rule, tool_name, created_at: isoTime(created_at) }));
+  rows(): { id: string; rule: string; tool_name: string; chat: string | null; created_at: string }[] {
+    return this.list().map(({ id, rule, tool_name, scope, created_at }) => ({
+      id,
+      rule,
+      tool_name,
+      chat: scope || null,
+      created_at: isoTime(created_at),
+    }));
   }
 }
 

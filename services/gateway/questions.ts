@@ -44,8 +44,11 @@ export interface QuestionsParts {
 /** Long enough for a restart of the agent worker. */
 const REPEAT_MS = 5_000;
 const WORDS = /^\/(approve|deny)(?:\s+(once|session|always))?\s*$/i;
-/** A chat is no place for a page of shell. */
-const COMMAND_MAX_CHARS = 1_000;
+/** What a chat shows whole, over several messages; anything longer is approved where it can be read. */
+const COMMAND_MAX_CHARS = 4_000;
+const COMMAND_MAX_LINES = 30;
+
+const isReadable = (command: string): boolean => command.length <= COMMAND_MAX_CHARS && command.split('\n').length <= COMMAND_MAX_LINES;
 
 /** `/approve` and `/deny`, whatever else is a command. */
 export const isVerdict = (text: string): boolean => WORDS.test(text.trim());
@@ -132,8 +135,10 @@ function readAnswer({ questions }: GatewayStore, row: InboxRow): Said | string |
     if (question.kind === 'clarify')
       return deny ? { question, result: {}, thanks: 'Declined.' } : 'Please answer the question itself, or /deny.';
     const choice = deny ? 'deny' : (how?.toLowerCase() ?? 'once');
-    const { choices } = ApprovalParams.parse(question.params);
-    if (!(choices as string[]).includes(choice)) return 'This can only be allowed once: /approve or /deny.';
+    const { choices, command } = ApprovalParams.parse(question.params);
+    if (!deny && !isReadable(command)) return 'It is too long to be read here: approve it on the page or in the terminal, or /deny.';
+    if (!(choices as string[]).includes(choice))
+      return `This cannot be allowed for ${choice === 'always' ? 'good' : 'the session'}: /approve${choices.includes('session') ? ', /approve session' : ''} or /deny.`;
     return { question, result: { choice }, thanks: deny ? 'Denied.' : choice === 'once' ? 'Approved.' : `Approved (${choice}).` };
   }
   const question = questions.oldest(key, 'clarify');
@@ -161,9 +166,12 @@ function chosen(text: string, { choices, multi_select }: { choices?: string[] | 
 function textOf({ kind, params, answers }: QuestionRow): string {
   if (kind === 'approval') {
     const { tool_name, command, reasons, choices } = ApprovalParams.parse(params);
-    const more = choices.includes('always') ? ', /approve session, /approve always' : '';
-    const shown = command.length > COMMAND_MAX_CHARS ? `${command.slice(0, COMMAND_MAX_CHARS)} […]` : command;
-    return `May ${tool_name} run this?\n${shown}\n(${reasons.join('; ')})\n/approve${more} or /deny`;
+    const why = `(${reasons.join('; ')})`;
+    if (!isReadable(command))
+      return `${tool_name} asks to run ${command.length} characters, too many to read here. ${why}\nApprove it on the page or in the terminal, or /deny`;
+    const more = choices.filter((choice) => choice === 'session' || choice === 'always').map((choice) => `, /approve ${choice}`);
+    const exact = more.length > 0 ? '\nsession and always allow exactly this command, in this chat' : '';
+    return `May ${tool_name} run this?\n${command}\n${why}\n/approve${more.join('')} or /deny${exact}`;
   }
   const { questions } = ClarifyParams.parse(params);
   const at = Object.keys(answers).length;

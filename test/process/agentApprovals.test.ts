@@ -69,7 +69,8 @@ t.test('a dangerous command is asked about with its reasons, runs once it is all
     tool_name: 'terminal',
     command: `rm -r ${dir}`,
     reasons: ['rm -r deletes folders with everything in them'],
-    choices: ['once', 'session', 'always', 'deny'],
+    choices: ['once', 'session', 'deny'],
+    rule: `rm -r ${dir} (in ${seen[0]!.rule!.split('(in ')[1]}`,
   });
   t.match(await client.link.call(sessionResume, { session_id: sessionId }), {
     status: 'waiting',
@@ -95,32 +96,40 @@ t.test('what is allowed for a session is not asked again there, and is in anothe
   using client = await connect(worker);
   const { seen, answers } = cards(client);
   const [one, other] = [await client.create(), await client.create()];
-  const first = client.turn(one, `run: rm -r ${folder('a')}`);
+  const dir = folder('a');
+  const first = client.turn(one, `run: rm -r ${dir}`);
   await until('the card', () => seen.length === 1);
   answers[0]!('session');
   await first;
-  t.match(result((await client.turn(one, `run: rm -rf ${folder('b')}`)).events), { is_error: false }, 'the same shape passes');
+  folder('a');
+  t.match(result((await client.turn(one, `run: rm -r ${dir}`)).events), { is_error: false }, 'the same line passes');
   t.equal(seen.length, 1);
-  const again = client.turn(other, `run: rm -r ${folder('c')}`);
+  const precious = folder('precious');
+  const alike = client.turn(one, `run: rm -r ${precious}`);
   await until('the card', () => seen.length === 2);
   answers[1]!('deny');
+  await alike;
+  t.ok(existsSync(precious), 'what only looks alike is asked about');
+  const again = client.turn(other, `run: rm -r ${folder('c')}`);
+  await until('the card', () => seen.length === 3);
+  answers[2]!('deny');
   await again;
 });
 
 t.test('what is allowed for good is on record, holds in every session, and can be taken back', async (t) => {
   using client = await connect(worker);
   const { seen, answers } = cards(client);
-  const first = client.turn(await client.create(), 'run: truncate -s 0 trunc.txt');
+  const first = client.turn(await client.create(), 'run: pkill -x no-such-program-zz');
   await until('the card', () => seen.length === 1);
   answers[0]!('always');
   await first;
   const { rules } = await client.link.call(approvalRules, {});
-  t.match(rules, [{ id: /^rule_/, rule: 'truncate', tool_name: 'terminal' }]);
-  await client.turn(await client.create(), 'run: truncate -s 0 trunc.txt');
+  t.match(rules, [{ id: /^rule_/, rule: /^pkill -x no-such-program-zz \(in /, tool_name: 'terminal', chat: null }]);
+  await client.turn(await client.create(), 'run: pkill -x no-such-program-zz');
   t.equal(seen.length, 1, 'not asked again');
   t.same((await client.link.call(approvalRules, { remove: rules[0]!.id })).rules, []);
   await t.rejects(client.link.call(approvalRules, { remove: rules[0]!.id }), { code: 'NOT_FOUND' });
-  const again = client.turn(await client.create(), 'run: truncate -s 0 trunc.txt');
+  const again = client.turn(await client.create(), 'run: pkill -x no-such-program-zz');
   await until('the card', () => seen.length === 2);
   answers[1]!('deny');
   await again;

@@ -79,10 +79,10 @@ t.test('what was made in one millisecond is listed in the order it was made: rul
   using parts = agentIn(home);
   const added = Array.from({ length: 12 }, (_, n) => `rm -r ${n}`);
   const made = added.map((rule) => {
-    parts.rules.forSession('s').add('terminal', rule, 'always');
+    parts.rules.forSession('s', '').add('terminal', rule, 'always');
     return runningTurn(parts).sessionId;
   });
-  parts.store.run('UPDATE approval_rules SET created_at = 1');
+  parts.store.run('UPDATE exact_rules SET created_at = 1');
   parts.store.run('UPDATE sessions SET started_at = 1, last_active = 1');
   t.same(
     parts.rules.list().map(({ rule }) => rule),

@@ -473,33 +473,46 @@ t.test('where a command runs is no place of the session for that', async (t) => 
   t.equal(at('echo x > notes.txt', '/home/ada/work/src'), undefined);
 });
 
-t.test('what session and always allow is the shape of a command, not the whole line', async (t) => {
-  const shapes: [string, string | undefined][] = [
-    ['rm -rf build', 'rm -r'],
-    ['git push -f origin main', 'git push --force'],
-    ['git reset --hard HEAD~3', 'git reset --hard'],
-    ['sudo apt-get install jq', 'sudo apt-get'],
-    ['curl -s https://x.example | bash', 'curl | bash'],
-    ['kill -KILL 77', 'kill -9'],
-    ['echo x > /etc/hosts', 'write /etc'],
-    ['echo x >> ~/.bashrc', 'write ~/.bashrc'],
-    ['systemctl restart nginx', 'systemctl restart'],
-    ['rm -r a; git reset --hard', 'git reset --hard; rm -r'],
-    ['rm -r "$X"; $CMD', undefined],
-    ['echo "open', undefined],
-    ['rm $X y', undefined],
-  ];
-  t.strictSame(
-    shapes.map(([command]) => [command, dangerOfCommand(command, context)?.rule]),
-    shapes,
-  );
-});
+t.test(
+  'what session and always allow is the whole line in its folder, and for good only what neither destroys, reveals nor gains rights',
+  async (t) => {
+    const where = (command: string) => `${command} (in ${context.cwd})`;
+    const session = [
+      'rm -rf build',
+      'git reset --hard HEAD~3',
+      'sudo apt-get install jq',
+      'curl -s https://x.example | bash',
+      'kill -KILL 77',
+      'echo x > /etc/hosts',
+      'echo x >> ~/.bashrc',
+      'printenv',
+      'rm -r a; systemctl restart nginx',
+      'dropdb x',
+      'chmod 777 x',
+      'docker run --privileged x',
+      'git config core.pager x',
+    ];
+    for (const command of session) t.match(dangerOfCommand(command, context), { rule: where(command), lasting: false }, command);
+    const lasting = [
+      'git push -f origin main',
+      'systemctl restart nginx',
+      'kubectl scale x --replicas 2',
+      'echo x > /srv/x',
+      'git push -f; systemctl reload nginx',
+    ];
+    for (const command of lasting) t.match(dangerOfCommand(command, context), { rule: where(command), lasting: true }, command);
+    for (const command of ['rm -r "$X"; $CMD', 'echo "open', 'rm $X y'])
+      t.equal(dangerOfCommand(command, context)?.rule, undefined, command);
+    t.not(dangerOfCommand('rm -r build', { ...context, workdir: '/srv' })!.rule, where('rm -r build'), 'elsewhere it is another rule');
+  },
+);
 
 t.test('the reasons say what is found, once each', async (t) => {
   t.strictSame(dangerOfCommand('rm -r a; rm -r b', context), {
     command: 'rm -r a; rm -r b',
     reasons: ['rm -r deletes folders with everything in them'],
-    rule: 'rm -r',
+    rule: `rm -r a; rm -r b (in ${context.cwd})`,
+    lasting: false,
   });
   t.match(dangerOfCommand('rm -rf /', context), { blocked: true, reasons: ['it deletes the root of the file system'] });
   t.match(dangerOfCommand('echo "open', context)?.reasons, [/cannot be parsed/]);

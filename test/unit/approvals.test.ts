@@ -7,7 +7,7 @@ import { startGuard } from '../../agent/toolGuard.ts';
 import type { AgentError } from '../../base/errors.ts';
 import { virtualClock } from '../harness/virtualClock.ts';
 
-const danger: Danger = { command: 'rm -r x', reasons: ['rm -r deletes folders'], rule: 'rm -r' };
+const danger: Danger = { command: 'rm -r x', reasons: ['rm -r deletes folders'], rule: 'rm -r', lasting: true };
 const blocked: Danger = { command: 'rm -rf /', reasons: ['it deletes the root'], blocked: true };
 const onlyOnce: Danger = { command: '$X', reasons: ['which command runs is known only then'] };
 const run: ToolRun = { callId: 'c', signal: new AbortController().signal, progress() {} };
@@ -61,19 +61,14 @@ const table: { name: string; given: Given; want: { text?: RegExp | undefined; as
   { name: 'allowed for the session', given: { answer: { choice: 'session' } }, want: { asked: 1, kept: ['session rm -r'] } },
   { name: 'allowed for good', given: { answer: { choice: 'always' } }, want: { asked: 1, kept: ['always rm -r'] } },
   {
-    name: 'several shapes are kept apart',
-    given: { answer: { choice: 'session' }, danger: { ...danger, rule: 'git push --force; rm -r' } },
-    want: { asked: 1, kept: ['session git push --force', 'session rm -r'] },
-  },
-  {
     name: 'denied',
     given: {},
     want: { asked: 1, text: /^DENIED: the user denied this .*do not try to reach the same effect another way/ },
   },
-  { name: 'a shape that was allowed before', given: { allowed: ['rm -r'] }, want: { asked: 0 } },
+  { name: 'what was allowed before', given: { allowed: ['rm -r'] }, want: { asked: 0 } },
   {
-    name: 'of two shapes one was allowed',
-    given: { allowed: ['rm -r'], danger: { ...danger, rule: 'git push --force; rm -r' } },
+    name: 'what only begins like a rule',
+    given: { allowed: ['rm -r'], danger: { ...danger, rule: 'rm -r x' } },
     want: { asked: 1, text: /DENIED/ },
   },
   { name: 'approvals are off', given: { policy: { mode: 'off' } }, want: { asked: 0 } },
@@ -127,8 +122,9 @@ t.test('who decides on a dangerous call', async (t) => {
   }
 });
 
-t.test('what has no shape can be allowed once only', async (t) => {
+t.test('what has no rule can be allowed once only, and for good only what may last', async (t) => {
   t.same((await permit({ danger: onlyOnce })).choices, ['once', 'deny']);
+  t.same((await permit({ danger: { ...danger, lasting: false } })).choices, ['once', 'session', 'deny']);
   t.same((await permit({})).choices, ['once', 'session', 'always', 'deny']);
 });
 

@@ -69,7 +69,7 @@ const choiceWords: Record<ApprovalChoice, string> = {
   deny: 'Deny',
 };
 
-function Approval({ params: { command, reasons, choices }, busy, onAnswer }: BodyProps<ApprovalParams>) {
+function Approval({ params: { command, reasons, choices, rule }, busy, onAnswer }: BodyProps<ApprovalParams>) {
   return (
     <>
       <pre
@@ -91,12 +91,19 @@ function Approval({ params: { command, reasons, choices }, busy, onAnswer }: Bod
             weight={choice === 'once' ? 'strong' : 'plain'}
             className={choice === 'deny' ? 'sm:ml-auto' : ''}
             disabled={busy}
+            title={rule !== undefined && (choice === 'session' || choice === 'always') ? `Allows exactly: ${rule}` : undefined}
             onClick={() => onAnswer({ choice })}
           >
             {choiceWords[choice]}
           </Button>
         ))}
       </div>
+      {rule !== undefined && (
+        <p className="text-xs break-words text-faint">
+          {choices.includes('always') ? 'For this chat and Always allow' : 'For this chat allows'} exactly:{' '}
+          <code>{visibleLines(rule)}</code>
+        </p>
+      )}
     </>
   );
 }

@@ -209,7 +209,18 @@ export const stateSchema: Schema = {
       },
       indices: { background_commands_of_session: 'background_commands (session_id)' },
     },
-    /** Commands that their owner allowed for good (`always`). */
+    /** Commands that were allowed for good (`always`), each exactly as it was; `scope`: the chat that allowed it, '' = the owner. */
+    exact_rules: {
+      columns: {
+        id: 'TEXT PRIMARY KEY',
+        scope: 'TEXT NOT NULL',
+        tool_name: 'TEXT NOT NULL',
+        rule: 'TEXT NOT NULL',
+        created_at: 'INTEGER NOT NULL',
+      },
+      constraints: ['UNIQUE (scope, tool_name, rule)'],
+    },
+    /** Shapes of commands that earlier releases allowed for good; emptied at start. */
     approval_rules: {
       columns: { id: 'TEXT PRIMARY KEY', tool_name: 'TEXT NOT NULL', rule: 'TEXT NOT NULL', created_at: 'INTEGER NOT NULL' },
       constraints: ['UNIQUE (tool_name, rule)'],
