@@ -54,7 +54,7 @@ t.test(
     const carol = await irc.join('carol', '#other');
     const dir = join(home.root, 'old');
     alice.say('#room', `run: rm -r ${dir}`);
-    await hears(alice, '#room', /\/approve, \/approve session, \/approve always or \/deny/);
+    await hears(alice, '#room', /\/approve, \/approve session or \/deny/);
     t.match(
       alice.said('agent', '#room').join('\n'),
       `May terminal run this?\nrm -r ${dir}\n(rm -r deletes folders with everything in them)`,

@@ -104,7 +104,7 @@ t.test('what is dangerous in a child is asked on the session of its parent: once
     tool_name: 'terminal',
     command: new RegExp(`^rm -r ${dir}`),
     description: /^terminal \(for “run: rm -r/,
-    choices: ['once', 'session', 'always', 'deny'],
+    choices: ['once', 'session', 'deny'],
   });
   const { events } = await denied;
   t.match(events.find(({ type }) => type === 'subagent.progress')?.payload, { tool_name: 'terminal', text: /rm -r/ }, 'it is shown, too');
