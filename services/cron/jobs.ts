@@ -116,7 +116,7 @@ function checkWork(prompt: string | null, script: string | null): void {
 
 /** Commands find a job by its name. A name made from the prompt may occur twice: such jobs are told apart by id. */
 function refuseTakenName(store: CronStore, name: string | undefined): void {
-  const other = name?.trim() ? store.findJobs(name.trim()).find((job) => job.name === name.trim()) : undefined;
+  const other = name?.trim() ? store.findJobs(name.trim(), null).find((job) => job.name === name.trim()) : undefined;
   if (!other) return;
   throw new AgentError('INVALID_PARAMS', `the name "${other.name}" is taken by job ${other.id}`, {
     field: 'name',
