@@ -80,6 +80,7 @@ t.test('set back while cron runs: an interval younger than the jump keeps its pa
       lastStatus: null,
       lastError: null,
       createdMs: Date.now(),
+      createdBy: null,
     };
     store.insertJob(job);
   }
