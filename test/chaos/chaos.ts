@@ -3,20 +3,19 @@
  * killed, ended or stopped in their tracks, at seeded moments, with the faults of `agent drill`; then the
  * proof that nothing was lost, nothing doubled, and nothing is left.
  */
-import { readdirSync, readFileSync, mkdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { processOf, processesOf, signalProcess, type SlotProcess } from '../../bin/drill/fault.ts';
-import { sleep } from '../../base/time.ts';
-import { identityOf } from '../../state/processIdentity.ts';
 import { openReadOnly } from '../../state/db/open.ts';
 import { freePort, testHome, type TestHome } from '../harness/home.ts';
 import { everything } from '../harness/mcp.ts';
 import { startNgircd, type IrcUser, type Ngircd } from '../harness/ngircd.ts';
+import { homeOnTmpfs, mounts } from '../harness/smallDisk.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
-import { chat, cronJobs, irc as ircLoad, webhooks, type AcceptedPrompt } from './loads.ts';
-import { chatProblems, cronProblems, inboxProblems, sidecarProblems } from './proofs.ts';
-import { seeded, type Random } from './random.ts';
+import { injectFaults, SIDECARS } from './faults.ts';
+import { chat, cronJobs, fires, irc as ircLoad, sends, webhooks, type AcceptedPrompt } from './loads.ts';
+import { chatProblems, cronProblems, inboxProblems, sendProblems, sidecarProblems } from './proofs.ts';
+import { seeded } from './random.ts';
 import { ChaosService } from './service.ts';
 
 export interface ChaosOptions {
@@ -25,6 +24,10 @@ export interface ChaosOptions {
   seed: number;
   /** Between two faults, at random. */
   pauseMs: [from: number, to: number];
+  /** Ends the faults once so many processes were killed. */
+  kills?: number;
+  /** The longest freeze of a process. */
+  freezeMaxMs?: number;
   say(line: string): void;
   /** Ends the faults early; what was promised until then is proved all the same. */
   signal?: AbortSignal;
@@ -36,8 +39,10 @@ export interface ChaosReport {
 }
 
 const SECRET = 'webhook-secret-of-the-chaos';
-const SIDECARS = ['counter', 'parent'];
-const WORKERS = ['agent', 'dashboard', 'gateway', 'cron', 'mcp'];
+/** Room for the stores and logs of a long run. */
+const DISK_KIB = 600_000;
+const SEND_MS = 3_000;
+const FIRE_MS = 2_500;
 /** After the last fault everything is answered within this. */
 const QUIET_MS = 120_000;
 /** The gateway says a line each 0.7 s, slower than that is asked of it. */
@@ -47,18 +52,21 @@ const WEBHOOK_MS = 4_000;
 const FDS_MORE_MAX = 12;
 const RSS_MAX_MIB = 400;
 
-export async function runChaos({ ms, seed, pauseMs, say, signal }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos({ ms, seed, pauseMs, kills, freezeMaxMs = 4_000, say, signal }: ChaosOptions): Promise<ChaosReport> {
   const random = seeded(seed);
   await using irc = await startNgircd();
   const hookPort = await freePort();
-  using home = chaosHome(irc, hookPort);
-  const folder = join(home.root, 'last');
-  mkdirSync(folder);
+  using home = testHome();
+  using last = testHome();
+  // Needs root: without it the disk does not fill.
+  using disk = mounts.skip === false ? homeOnTmpfs(home, DISK_KIB) : undefined;
+  const folder = last.root;
+  furnish(home, { irc, hookPort, folder });
   await using service = new ChaosService(home, await freePort());
   service.start();
   await service.ready();
   const alice = await irc.join('alice', '#room');
-  await cronJobs(service, 3);
+  const [, promptJob] = await cronJobs(service, 3);
   const before = descriptorsOf(service.pid);
   const load = new AbortController();
   signal?.addEventListener('abort', () => load.abort());
@@ -66,25 +74,34 @@ export async function runChaos({ ms, seed, pauseMs, say, signal }: ChaosOptions)
     Promise.all([chat(service, random, load.signal), chat(service, random, load.signal)]),
     ircLoad(alice, load.signal, IRC_MS),
     webhooks(hookPort, SECRET, load.signal, WEBHOOK_MS),
+    sends(service, load.signal, SEND_MS),
+    fires(service, promptJob!, { secret: SECRET, signal: load.signal, everyMs: FIRE_MS }),
   ]);
   loads.catch(() => load.abort());
-  const faults = await injectFaults(service, random, { ms, pauseMs, say, signal: load.signal });
+  const faults = await injectFaults(service, random, { ms, kills, pauseMs, freezeMaxMs, disk, say, signal: load.signal });
   say('the faults are over; waiting for quiet');
   load.abort();
-  const [chats, lines, hooks] = await loads;
+  const [chats, lines, hooks, sent, claimed] = await loads;
   await service.ready();
   await quiet(home, alice);
   const accepted = chats.flat();
-  const { problems, figures } = await prove(service, { alice, accepted, lines, hooks, folder, fdsBefore: before });
+  const { problems, figures } = await prove(service, { alice, accepted, lines, hooks, sent, claimed, folder, fdsBefore: before });
   return { problems, figures: { seed, ...faults, ...figures } };
 }
 
-function chaosHome(irc: Ngircd, hookPort: number): TestHome {
+interface Furniture {
+  irc: Ngircd;
+  hookPort: number;
+  /** Where sidecars note the last line they printed. */
+  folder: string;
+}
+
+function furnish(home: TestHome, { irc, hookPort, folder }: Furniture): void {
   const counter = join(projectRoot, 'test/fixtures/countsForever.ts');
-  const home = testHome({ '.env': `WEBHOOK_SECRET=${SECRET}\n` });
+  home.write('.env', `WEBHOOK_SECRET=${SECRET}\nAGENT_CRON_FIRE_SECRET=${SECRET}\n`);
   const sidecar = (...words: string[]) => ({
     command: process.execPath,
-    args: [counter, join(home.root, 'last'), '20', ...words],
+    args: [counter, folder, '20', ...words],
     ready: { log: 'N0' },
     stop_grace_seconds: 2,
   });
@@ -109,62 +126,6 @@ function chaosHome(irc: Ngircd, hookPort: number): TestHome {
   );
   // What a run leaves behind: one line with its id.
   home.write('scripts/tick.sh', '#!/bin/sh\necho "$AGENT_EXECUTION_ID" >> "$AGENT_HOME/ticks"\n');
-  return home;
-}
-
-interface FaultOptions extends Pick<ChaosOptions, 'ms' | 'pauseMs' | 'say'> {
-  signal: AbortSignal;
-}
-
-/** Until the time is over. Answers how many of each there were. */
-async function injectFaults(
-  service: ChaosService,
-  random: Random,
-  { ms, pauseMs, say, signal }: FaultOptions,
-): Promise<Record<string, number>> {
-  const counts: Record<string, number> = { SIGKILL: 0, SIGTERM: 0, SIGSTOP: 0, supervisorFaults: 0 };
-  const startedAt = performance.now();
-  while (performance.now() - startedAt < ms && !signal.aborted) {
-    await sleep(random.between(...pauseMs), signal).catch(() => {});
-    const slot = random.pick(['supervisor', 'supervisor', ...WORKERS, ...WORKERS, ...SIDECARS]);
-    const kind = random.pick(['SIGKILL', 'SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGSTOP'] as const);
-    // Asked to end, the service goes down in order and takes its workers along: that is no fault.
-    const name = slot === 'supervisor' && kind === 'SIGTERM' ? 'SIGKILL' : kind;
-    const target = slot === 'supervisor' ? { ...identityOf(service.pid), slot } : running(service, slot);
-    if (!target || !signalProcess(target, name)) continue;
-    counts[name]!++;
-    if (slot === 'supervisor') counts.supervisorFaults!++;
-    say(`+${((performance.now() - startedAt) / 1_000).toFixed(1)} s  ${name} to ${slot} (process ${target.pid})`);
-    if (name === 'SIGSTOP' && !WORKERS.includes(slot)) thaw(target, random.between(500, 3_000));
-    await unpark(service);
-  }
-  for (const target of processesOf(service.home)) signalProcess(target, 'SIGCONT');
-  signalProcess(identityOf(service.pid), 'SIGCONT');
-  return counts;
-}
-
-function running(service: ChaosService, slot: string): SlotProcess | undefined {
-  try {
-    return processOf(service.home, slot);
-  } catch {
-    // just not there: the next fault finds another
-    return undefined;
-  }
-}
-
-/** Nobody watches over the progress of a sidecar or of the supervisor here: it goes on by itself. */
-function thaw(target: SlotProcess, afterMs: number): void {
-  setTimeout(() => signalProcess(target, 'SIGCONT'), afterMs);
-}
-
-/** The breaker parks what dies too often; here it is meant to. */
-async function unpark(service: ChaosService): Promise<void> {
-  try {
-    const { workers } = await service.status();
-    if (workers.some(({ state }) => state === 'parked')) await service.ready(5_000);
-  } catch {
-    // the supervisor itself is away
-  }
 }
 
 /** Nothing runs, nothing waits: every open row of the stores is closed. */
@@ -192,11 +153,18 @@ interface Promised {
   accepted: readonly AcceptedPrompt[];
   lines: number;
   hooks: number;
+  /** Texts that the gateway accepted for the room. */
+  sent: readonly string[];
+  /** Executions that the fire webhook promised. */
+  claimed: readonly string[];
   folder: string;
   fdsBefore: number;
 }
 
-async function prove(service: ChaosService, { alice, accepted, lines, hooks, folder, fdsBefore }: Promised): Promise<ChaosReport> {
+async function prove(
+  service: ChaosService,
+  { alice, accepted, lines, hooks, sent, claimed, folder, fdsBefore }: Promised,
+): Promise<ChaosReport> {
   const { home } = service;
   const problems = await chatProblems(service, accepted);
   const { workers } = await service.status();
@@ -215,7 +183,8 @@ async function prove(service: ChaosService, { alice, accepted, lines, hooks, fol
   );
   problems.push(...orphans.map(({ pid, command }) => `process ${pid} is left behind: ${command}`));
   problems.push(...inboxProblems(home, alice, { irc: lines, webhooks: hooks }));
-  const cron = cronProblems(home);
+  problems.push(...sendProblems(home, alice, sent));
+  const cron = cronProblems(home, claimed);
   problems.push(...cron.problems);
   const sidecars = sidecarProblems(home, SIDECARS, folder);
   problems.push(...sidecars.problems);
@@ -228,6 +197,8 @@ async function prove(service: ChaosService, { alice, accepted, lines, hooks, fol
       ircLines: lines,
       ircAnswers: alice.lines.length,
       webhooks: hooks,
+      sends: sent.length,
+      fires: claimed.length,
       cronRuns: cron.runs,
       sidecarLines: sidecars.lines,
       descriptorsBefore: fdsBefore,

@@ -1,5 +1,7 @@
 /** What people and programs do while processes die: chat, IRC, webhooks, cron. Each keeps what it was promised. */
 import { createHmac, randomUUID } from 'node:crypto';
+import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
+import { fireHeaders } from '../harness/fireSignature.ts';
 import { sleep } from '../../base/time.ts';
 import { createJob } from '../../ipc/contracts/cron.ts';
 import { promptSubmit, sessionCreate, sessionResume } from '../../ipc/contracts/rpc.ts';
@@ -103,4 +105,59 @@ export async function cronJobs(service: ChaosService, everySeconds: number): Pro
     ids.push(made.job.id);
   }
   return ids;
+}
+
+/** Messages of programs to the room, each under a key of its own. Answers the texts that were accepted. */
+export async function sends(service: ChaosService, signal: AbortSignal, everyMs: number): Promise<string[]> {
+  const accepted: string[] = [];
+  while (!signal.aborted) {
+    const text = `sent ${accepted.length + 1} ${randomUUID()}`;
+    const delivery = { target: 'irc:#room', text, idempotency_key: text, origin: 'cli' };
+    await service.call('gateway', (link) => link.call(enqueueDelivery, delivery), CALL_MS);
+    accepted.push(text);
+    await sleep(everyMs, signal).catch(() => {});
+  }
+  return accepted;
+}
+
+/** An outside scheduler that repeats each occurrence until it is claimed. Answers the executions it was promised. */
+export async function fires(service: ChaosService, job: string, { secret, signal, everyMs }: FireLoad): Promise<string[]> {
+  const promised: string[] = [];
+  while (!signal.aborted) {
+    const body = JSON.stringify({ job_id: job, scheduled_at: new Date().toISOString() });
+    const deadline = performance.now() + CALL_MS;
+    for (;;) {
+      const answer = await fire(service.port, body, secret);
+      if (answer?.status === 202) promised.push(answer.execution!);
+      // 200: an answer that was lost on the way had claimed it.
+      if (answer?.status === 202 || answer?.status === 200) break;
+      if (answer && answer.status < 500 && answer.status !== 429) throw new Error(`fire answered ${answer.status}`);
+      if (performance.now() > deadline) throw new Error(`an occurrence was not claimed within ${CALL_MS} ms`);
+      await sleep(100);
+    }
+    await sleep(everyMs, signal).catch(() => {});
+  }
+  return promised;
+}
+
+export interface FireLoad {
+  secret: string;
+  signal: AbortSignal;
+  everyMs: number;
+}
+
+async function fire(port: number, body: string, secret: string): Promise<{ status: number; execution: string | undefined } | undefined> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/cron/fire`, {
+      method: 'POST',
+      body,
+      headers: { 'Content-Type': 'application/json', ...fireHeaders(body, { secret }) },
+      signal: AbortSignal.timeout(5_000),
+    });
+    const said = (await answer.json()) as { execution_id?: string };
+    return { status: answer.status, execution: said.execution_id };
+  } catch {
+    // refused, cut or without an answer: sent again for the same instant
+    return undefined;
+  }
 }

@@ -60,6 +60,9 @@ export function inboxProblems(home: Home, user: IrcUser, sent: { irc: number; we
     }[];
     const open = rows.filter(({ closed_at }) => closed_at === null);
     if (open.length > 0) problems.push(`${open.length} inbox rows were never closed, first: ${JSON.stringify(open[0])}`);
+    // A turn that was cut off has its end, and says so; anything else was accepted and then dropped.
+    const dropped = rows.filter(({ state, error }) => state === 'failed' && error !== 'TURN_CUT');
+    if (dropped.length > 0) problems.push(`${dropped.length} accepted messages were dropped, first: ${JSON.stringify(dropped[0])}`);
     const hooks = rows.filter(({ platform }) => platform === 'webhook');
     if (hooks.length !== sent.webhooks) problems.push(`${sent.webhooks} webhooks were taken, ${hooks.length} stand in the inbox`);
     const outbox = db.prepare('SELECT idempotency_key, text, state, resends FROM outbox').all() as {
@@ -97,19 +100,45 @@ function lineProblems(
   return problems;
 }
 
+/** Each text that was accepted for the room is in the outbox once, and was heard: twice only where a resend was marked. */
+export function sendProblems(home: Home, user: IrcUser, accepted: readonly string[]): string[] {
+  const db = openReadOnly(home.gatewayDb);
+  try {
+    const row = db.prepare('SELECT state, resends FROM outbox WHERE idempotency_key = ?');
+    return accepted.flatMap((text) => {
+      const stored = row.get(text) as { state: string; resends: number } | undefined;
+      if (!stored) return [`"${text}" was accepted and is not in the outbox`];
+      const times = user.lines.filter(({ message }) => message.includes(text)).length;
+      const lost = times === 0 && stored.resends === 0 && stored.state === 'delivered';
+      return lost || times > 1 + stored.resends ? [`"${text}" was heard ${times} times; its row: ${JSON.stringify(stored)}`] : [];
+    });
+  } finally {
+    db.close();
+  }
+}
+
 /** Every occurrence is claimed once; the script of each ran once; nothing is left half done. */
-export function cronProblems(home: Home): { problems: string[]; runs: number } {
+export function cronProblems(home: Home, promised: readonly string[] = []): { problems: string[]; runs: number } {
   const db = openReadOnly(home.cronDb);
   try {
     const problems: string[] = [];
-    const runs = db.prepare('SELECT job_id, scheduled_instant, status, trigger FROM executions ORDER BY scheduled_instant').all() as {
+    const runs = db
+      .prepare('SELECT execution_id, job_id, scheduled_instant, status, trigger, error FROM executions ORDER BY scheduled_instant')
+      .all() as {
       job_id: string;
       scheduled_instant: number;
+      execution_id: string;
       status: string;
       trigger: string;
+      error: string | null;
     }[];
+    const known = new Set(runs.map(({ execution_id }) => execution_id));
+    const missing = promised.filter((id) => !known.has(id));
+    if (missing.length > 0) problems.push(`${missing.length} claimed occurrences have no run, first: ${missing[0]}`);
     const seen = new Set<string>();
-    for (const { job_id, scheduled_instant, status } of runs) {
+    for (const { job_id, scheduled_instant, status, error } of runs) {
+      // The job cannot fail by itself: an error is a run that was dropped because of somebody else.
+      if (status === 'error' && !/interrupt|cut off/i.test(error ?? '')) problems.push(`a run of ${job_id} ended in an error: ${error}`);
       const key = `${job_id} ${scheduled_instant}`;
       if (seen.has(key)) problems.push(`the occurrence ${new Date(scheduled_instant).toISOString()} of ${job_id} was claimed twice`);
       seen.add(key);

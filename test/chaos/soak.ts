@@ -1,5 +1,5 @@
 /**
- * `npm run soak [-- --minutes N] [--seed N] [--steps N]`: the supervision simulator with many more steps, then
+ * `npm run soak [-- --minutes N] [--kills N] [--seed N] [--steps N]`: the supervision simulator with many more steps, then
  * ten minutes of chaos on a real service. Prints the seed that repeats it and what was found; leaves with 1
  * when anything was.
  */
@@ -11,6 +11,9 @@ import { runChaos } from './chaos.ts';
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
+    kills: { type: 'string' },
+    /** Milliseconds between two faults: `from-to`. */
+    pause: { type: 'string', default: '1500-5000' },
     seed: { type: 'string' },
     steps: { type: 'string', default: '5000000' },
     quiet: { type: 'boolean' },
@@ -27,7 +30,9 @@ const { problems, figures } = await runChaos({
   signal: early.signal,
   ms: Number(values.minutes) * 60_000,
   seed,
-  pauseMs: [1_500, 5_000],
+  pauseMs: values.pause.split('-').map(Number) as [number, number],
+  freezeMaxMs: 40_000,
+  ...(values.kills === undefined ? {} : { kills: Number(values.kills) }),
   say: values.quiet ? () => {} : say,
 });
 for (const [name, figure] of Object.entries(figures)) say(`${name.padEnd(20)} ${figure}`);

@@ -16,8 +16,8 @@ t.test(
     const log: string[] = [];
     const { problems, figures } = await runChaos({ ms: 20_000, seed: 7, pauseMs: [800, 2_500], say: (line) => log.push(line) });
     t.same(problems, [], `seed 7:\n${log.join('\n')}`);
-    t.ok(figures.SIGKILL! > 2, `${figures.SIGKILL} processes were killed`);
-    for (const what of ['prompts', 'ircAnswers', 'webhooks', 'cronRuns', 'sidecarLines'])
+    t.ok(figures.kills! > 2, `${figures.kills} processes were killed`);
+    for (const what of ['prompts', 'ircAnswers', 'webhooks', 'sends', 'fires', 'cronRuns', 'sidecarLines'])
       t.ok(figures[what]! > 0, `${what}: ${figures[what]}`);
   },
 );
