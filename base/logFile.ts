@@ -203,7 +203,8 @@ function droppedLine(count: number): string {
     level: 'warn',
     component: 'log',
     pid: process.pid,
-    msg: `${count} log line(s) could not be written`,
+    msg: `${count} log ${count === 1 ? 'line' : 'lines'} could not be written`,
+    dropped: count,
   });
 }
 

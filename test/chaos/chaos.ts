@@ -13,7 +13,7 @@ import { homeOnTmpfs, mounts } from '../harness/smallDisk.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 import { injectFaults, SIDECARS } from './faults.ts';
-import { chat, cronJobs, fires, irc as ircLoad, sends, webhooks, type AcceptedPrompt } from './loads.ts';
+import { chat, cronJobs, fires, irc as ircLoad, pauseJobs, sends, webhooks, type AcceptedPrompt } from './loads.ts';
 import { chatProblems, cronProblems, inboxProblems, sendProblems, sidecarProblems } from './proofs.ts';
 import { seeded } from './random.ts';
 import { ChaosService } from './service.ts';
@@ -66,7 +66,7 @@ export async function runChaos({ ms, seed, pauseMs, kills, freezeMaxMs = 4_000, 
   service.start();
   await service.ready();
   const alice = await irc.join('alice', '#room');
-  const [, promptJob] = await cronJobs(service, 3);
+  const jobs = await cronJobs(service, 3);
   const before = descriptorsOf(service.pid);
   const load = new AbortController();
   signal?.addEventListener('abort', () => load.abort());
@@ -75,7 +75,7 @@ export async function runChaos({ ms, seed, pauseMs, kills, freezeMaxMs = 4_000, 
     ircLoad(alice, load.signal, IRC_MS),
     webhooks(hookPort, SECRET, load.signal, WEBHOOK_MS),
     sends(service, load.signal, SEND_MS),
-    fires(service, promptJob!, { secret: SECRET, signal: load.signal, everyMs: FIRE_MS }),
+    fires(service, jobs[1]!, { secret: SECRET, signal: load.signal, everyMs: FIRE_MS }),
   ]);
   loads.catch(() => load.abort());
   const faults = await injectFaults(service, random, { ms, kills, pauseMs, freezeMaxMs, disk, say, signal: load.signal });
@@ -83,6 +83,7 @@ export async function runChaos({ ms, seed, pauseMs, kills, freezeMaxMs = 4_000, 
   load.abort();
   const [chats, lines, hooks, sent, claimed] = await loads;
   await service.ready();
+  await pauseJobs(service, jobs);
   await quiet(home, alice);
   const accepted = chats.flat();
   const { problems, figures } = await prove(service, { alice, accepted, lines, hooks, sent, claimed, folder, fdsBefore: before });
@@ -132,15 +133,18 @@ function furnish(home: TestHome, { irc, hookPort, folder }: Furniture): void {
 async function quiet(home: TestHome, alice: IrcUser): Promise<void> {
   alice.say('#room', 'the end');
   await until(
-    'every message is answered',
+    'every message is answered and every run is over',
     () => {
-      const db = openReadOnly(home.gatewayDb);
-      try {
-        const open = (table: string) => (db.prepare(`SELECT count(*) n FROM ${table} WHERE closed_at IS NULL`).get() as { n: number }).n;
-        return open('inbox') === 0 && open('outbox') === 0;
-      } finally {
-        db.close();
-      }
+      const open = (path: string, table: string, where: string) => {
+        const db = openReadOnly(path);
+        try {
+          return (db.prepare(`SELECT count(*) n FROM ${table} WHERE ${where}`).get() as { n: number }).n;
+        } finally {
+          db.close();
+        }
+      };
+      const messages = open(home.gatewayDb, 'inbox', 'closed_at IS NULL') + open(home.gatewayDb, 'outbox', 'closed_at IS NULL');
+      return messages + open(home.cronDb, 'executions', "status IN ('claimed', 'running')") === 0;
     },
     QUIET_MS,
   ).catch(() => {
@@ -201,6 +205,7 @@ async function prove(
       fires: claimed.length,
       cronRuns: cron.runs,
       sidecarLines: sidecars.lines,
+      droppedLines: sidecars.dropped,
       descriptorsBefore: fdsBefore,
       descriptorsAfter: fds,
       supervisorMiB,

@@ -3,7 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
 import { fireHeaders } from '../harness/fireSignature.ts';
 import { sleep } from '../../base/time.ts';
-import { createJob } from '../../ipc/contracts/cron.ts';
+import { createJob, pauseJob } from '../../ipc/contracts/cron.ts';
 import { promptSubmit, sessionCreate, sessionResume } from '../../ipc/contracts/rpc.ts';
 import type { IrcUser } from '../harness/ngircd.ts';
 import type { Random } from './random.ts';
@@ -160,4 +160,9 @@ async function fire(port: number, body: string, secret: string): Promise<{ statu
     // refused, cut or without an answer: sent again for the same instant
     return undefined;
   }
+}
+
+/** No further occurrences: what was claimed still runs. */
+export async function pauseJobs(service: ChaosService, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await service.call('cron', (link) => link.call(pauseJob, { job_id: id }), CALL_MS);
 }

@@ -165,33 +165,62 @@ function linesOf(path: string): string[] {
 
 const NUMBERED = /N(\d{8}) (\d+) E/g;
 
-/** Numbered lines of sidecars: each that was printed stands once in the log, in order. `folder`: last number per process. */
-export function sidecarProblems(home: Home, slots: readonly string[], folder: string): { problems: string[]; lines: number } {
+/**
+ * Numbered lines of sidecars: each that was printed is once in the log, in order; only lines that the log itself reports
+ * as dropped (on a full disk) may be missing. `folder`: last number per process.
+ */
+export function sidecarProblems(
+  home: Home,
+  slots: readonly string[],
+  folder: string,
+): { problems: string[]; lines: number; dropped: number } {
   const problems: string[] = [];
-  const numbers = new Map<string, number[]>();
-  for (const slot of slots) {
-    for (const path of rotated(home.logs, slot)) {
-      for (const [, number, pid] of readFileSync(path, 'latin1').matchAll(NUMBERED)) {
-        const own = numbers.get(pid!) ?? [];
-        own.push(Number(number));
-        numbers.set(pid!, own);
-      }
-    }
-  }
   let lines = 0;
-  for (const pid of readdirSync(folder).filter((name) => /^\d+$/.test(name))) {
-    const printed = Number(readFileSync(join(folder, pid), 'utf8')) || 0;
-    const own = numbers.get(pid) ?? [];
-    lines += own.length;
-    const distinct = new Set(own);
-    if (distinct.size !== own.length) problems.push(`${own.length - distinct.size} lines of process ${pid} stand twice in the log`);
-    const missing = Array.from({ length: printed }, (_, index) => index + 1).filter((number) => !distinct.has(number));
-    if (missing.length > 0) {
-      problems.push(`${missing.length} of ${printed} lines of process ${pid} are not in the log: ${missing[0]} … ${missing.at(-1)}`);
-    }
-    if (own.some((number, index) => index > 0 && number <= own[index - 1]!)) problems.push(`the lines of process ${pid} are out of order`);
+  let dropped = 0;
+  for (const slot of slots) {
+    const { numbers, reported } = loggedNumbers(home, slot);
+    dropped += reported;
+    const missing = [...numbers].flatMap(([pid, own]) => {
+      lines += own.length;
+      const distinct = new Set(own);
+      if (distinct.size !== own.length) problems.push(`${own.length - distinct.size} lines of process ${pid} stand twice in the log`);
+      if (own.some((number, index) => index > 0 && number <= own[index - 1]!))
+        problems.push(`the lines of process ${pid} are out of order`);
+      const absent = missingNumbers(join(folder, pid), distinct);
+      return absent.length > 0 ? [{ pid, absent }] : [];
+    });
+    const count = missing.reduce((sum, { absent }) => sum + absent.length, 0);
+    if (count <= reported) continue;
+    for (const { pid, absent } of missing)
+      problems.push(
+        `${absent.length} lines of process ${pid} are not in the log: ${absent[0]} … ${absent.at(-1)} (${reported} of ${slot} are reported as dropped)`,
+      );
   }
-  return { problems, lines };
+  const known = new Set(slots.flatMap((slot) => [...loggedNumbers(home, slot).numbers.keys()]));
+  const silent = readdirSync(folder).filter((name) => /^\d+$/.test(name) && !known.has(name) && lastNumber(join(folder, name)) > 0);
+  problems.push(...silent.map((pid) => `no line of process ${pid} is in the log`));
+  return { problems, lines, dropped };
+}
+
+function loggedNumbers(home: Home, slot: string): { numbers: Map<string, number[]>; reported: number } {
+  const numbers = new Map<string, number[]>();
+  let reported = 0;
+  for (const path of rotated(home.logs, slot)) {
+    const text = readFileSync(path, 'latin1');
+    for (const [, number, pid] of text.matchAll(NUMBERED)) {
+      const own = numbers.get(pid!) ?? [];
+      own.push(Number(number));
+      numbers.set(pid!, own);
+    }
+    for (const [, count] of text.matchAll(/"dropped":(\d+)/g)) reported += Number(count);
+  }
+  return { numbers, reported };
+}
+
+const lastNumber = (path: string): number => Number(readFileSync(path, 'utf8')) || 0;
+
+function missingNumbers(path: string, logged: ReadonlySet<number>): number[] {
+  return Array.from({ length: lastNumber(path) }, (_, index) => index + 1).filter((number) => !logged.has(number));
 }
 
 /** A log and what it was before, oldest first. */
