@@ -242,7 +242,7 @@ export interface ErrorDetail {
   field?: string | undefined;
   /** Facts a program may read; never secrets. */
   facts?: Record<string, unknown> | undefined;
-  cause?: unknown | undefined;
+  cause?: unknown;
 }
 
 /** An operating error: says what happened to what, and what to do next. */

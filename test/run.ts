@@ -21,6 +21,7 @@ const packages = {
   tmux: '/usr/bin/tmux',
   zsh: '/usr/bin/zsh',
   tini: '/usr/bin/tini',
+  strace: '/usr/bin/strace',
   // Run by tests in the foreground alone.
   nginx: '/usr/sbin/nginx',
   caddy: '/usr/bin/caddy',

@@ -90,7 +90,7 @@ export function may(principal: Principal, act: Act, { own = true, listed = false
 export function requireMay(principal: Principal, act: Act, what: string): void {
   if (may(principal, act)) return;
   throw new AgentError('NOT_PERMITTED', `${what} is not allowed from ${placeOf(principal)}`, {
-    fix: `${hint[act] ?? 'the owner does it on the machine, with `agent` or the page'}`,
+    fix: hint[act] ?? 'the owner does it on the machine, with `agent` or the page',
   });
 }
 

@@ -87,7 +87,10 @@ export function openHttpWire({ url, headers, fetch = fetchAtOrigin }: HttpParts,
       sessionId = response.headers.get('mcp-session-id') ?? sessionId;
       if (!response.ok) throw await statusFailure(response, sessionId !== undefined);
       const isRequest = message.method !== undefined && message.id !== undefined;
-      if (!isRequest) return void (await response.body?.cancel());
+      if (!isRequest) {
+        await response.body?.cancel();
+        return;
+      }
       try {
         if (mediaTypeOf(response) === 'text/event-stream') return await follow(response, signal, message.id);
         if (mediaTypeOf(response) === 'application/json') {
@@ -113,7 +116,10 @@ export function openHttpWire({ url, headers, fetch = fetchAtOrigin }: HttpParts,
       if (sessionId === undefined) return;
       // Tells the server to forget the session; one that does not answer is left to its own clean-up.
       const giveUp = AbortSignal.timeout(limits.mcp.closeMs);
-      const forget = async () => void (await (await ask('DELETE', giveUp)).body?.cancel());
+      const forget = async () => {
+        const { body } = await ask('DELETE', giveUp);
+        await body?.cancel();
+      };
       await within(forget(), { ms: limits.mcp.closeMs, what: 'the end of the session' }).catch(() => {});
     },
   };

@@ -39,7 +39,7 @@ interface Stage {
 }
 
 /** By weight: killing one process is what happens most. */
-const kinds = [
+const kinds: readonly ((stage: Stage) => void | Promise<void>)[] = [
   ...Array.from({ length: 9 }, () => killOne),
   ...Array.from({ length: 2 }, () => freeze),
   terminate,

@@ -52,11 +52,16 @@ t.test('`agent up` while `agent down` drains waits for it, and starts the servic
 t.test('three `agent up` at once start one service, and all succeed', async (t) => {
   await using service = cliService();
   const ups = await Promise.all([1, 2, 3].map(() => service.agent('up', '--demo', '--port', '0', '--json')));
-  t.same(ups.map(({ code, stdout }) => [code, (JSON.parse(stdout) as { already_running: boolean }).already_running]).toSorted(), [
-    [0, false],
-    [0, true],
-    [0, true],
-  ]);
+  t.same(
+    ups
+      .map(({ code, stdout }) => [code, (JSON.parse(stdout) as { already_running: boolean }).already_running])
+      .toSorted((a, b) => Number(a[1]) - Number(b[1])),
+    [
+      [0, false],
+      [0, true],
+      [0, true],
+    ],
+  );
   t.equal((await service.agent('status')).code, 0);
 });
 

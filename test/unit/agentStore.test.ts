@@ -36,6 +36,7 @@ function agentIn(home: TestHome): SessionParts & Disposable {
     secrets: () => readSecrets(home.env, {}),
     progress() {},
     reportFacts() {},
+    reportProblem() {},
     peer: () => {
       throw new AgentError('PEER_UNREACHABLE', 'no peers here');
     },
