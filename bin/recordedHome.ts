@@ -18,12 +18,12 @@ export function adoptRecordedHome(env: NodeJS.ProcessEnv = process.env): void {
   if (recorded !== undefined) env.AGENT_HOME = recorded;
 }
 
-/** The home of the system service belongs to the user it runs as, and to root on behalf of that user. */
+/** The home of the system service is that of the user it runs as; root administers it. */
 export function homeOfUnit(
   unit: { home: string | undefined; user: string | undefined } | undefined,
   names: readonly (string | undefined)[],
 ) {
-  return unit && names.includes(unit.user ?? 'root') ? unit.home : undefined;
+  return unit && (names.includes('root') || names.includes(unit.user ?? 'root')) ? unit.home : undefined;
 }
 
 /** A cheap look before anything is loaded to find out. */

@@ -84,9 +84,10 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
       tell({ did: 'removed', what: file });
       await order(tell, ['daemon-reload']);
       await ask('reset-failed', UNIT_NAME);
-      if (installed?.includes(LINGER_NOTE)) await restoreLinger(user, tell);
       const { ActiveState } = await show();
       if (ActiveState !== 'inactive') throw notActive(`it is still ${ActiveState}`, scope);
+      // Last: without linger the manager itself may end, and answers nothing more.
+      if (installed?.includes(LINGER_NOTE)) await restoreLinger(user, tell);
     },
 
     async state(wanted): Promise<ServiceState> {

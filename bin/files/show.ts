@@ -1,5 +1,5 @@
 /** `agent files cat`: text on a terminal, bytes in a pipe. */
-import { AgentError, errnoOf } from '../../base/errors.ts';
+import { AgentError, errnoOf, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { visibleLines } from '../../base/visibleText.ts';
 import { openFile, readWhole } from '../../state/files/files.ts';
@@ -24,10 +24,10 @@ export async function writeToStdout(places: FilePlaces, path: string): Promise<n
     try {
       writeOut(chunk);
     } catch (thrown) {
-      const full = errnoOf(thrown) === 'ENOSPC';
-      throw new AgentError(full ? 'DISK_FULL' : 'FILE_FAILED', `stdout takes no more (${errnoOf(thrown) ?? 'error'})`, {
+      if (isAgentError(thrown)) throw thrown;
+      throw new AgentError('FILE_FAILED', `stdout cannot be written (${errnoOf(thrown) ?? 'error'})`, {
         cause: thrown,
-        fix: full ? 'free some disk space' : 'check where stdout leads',
+        fix: 'check where stdout leads',
       });
     }
     size += chunk.length;

@@ -55,7 +55,7 @@ const sources: Source[] = [
     name: 'a program',
     tool: 'execute_code',
     args: { language: 'node', code: `import { rmdirSync } from 'node:fs'; rmdirSync(${JSON.stringify(victim)});` },
-    reason: /cannot be told from its text/,
+    reason: /node script/,
   },
   { name: 'a file outside', tool: 'write_file', args: { path: written, content: 'new\n' }, ...writes(written, 'old\n') },
   {
