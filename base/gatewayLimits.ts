@@ -8,6 +8,13 @@ export const gatewayLimits = {
     deliveryKeepMs: 604_800_000,
     /** Waiting messages per chat before a message is refused with a notice. */
     inboxPerChatMax: 100,
+    /** Lines of one person that arrive no further apart are one message: a paste, or a long line that the client cut. */
+    ircGatherMs: 1_200,
+    ircGatherMaxMs: 10_000,
+    /** A prompt gathers no longer than this, no more lines and no more bytes: the rest is the next one. */
+    gatherWaitMaxMs: 5_000,
+    gatherLinesMax: 200,
+    gatherMaxBytes: 16_384,
     /** Where the webhook platform listens unless it is told otherwise. */
     webhookHost: '127.0.0.1',
     webhookPort: 8_644,

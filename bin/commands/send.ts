@@ -27,7 +27,7 @@ export const command: Command = {
   summary: 'Send a message to a chat through the gateway',
   details:
     'The message is stored first, so it survives a crash; then the command waits for the platform to accept it. ' +
-    'Without text and --file it reads the text from a pipe. --file takes text only; any other file goes as a MEDIA:<path> line, to platforms that take files (IRC takes none).',
+    'Without text and --file it reads the text from a pipe. --file takes text only; any other file goes as a MEDIA:<path> line, to platforms that take files. IRC takes none, and refuses such a line.',
   arguments: [{ name: 'text', summary: 'the message', optional: true, variadic: true }],
   options: [
     { flags: '--to <target>', summary: '<platform>, <platform>:<chat> or <platform>:<chat>:<thread>' },

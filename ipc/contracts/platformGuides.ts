@@ -99,6 +99,13 @@ export const platformGuides = {
         help: 'In rooms it answers lines that name it, and no others.',
         default: 'off',
       },
+      {
+        key: 'gather_ms',
+        kind: 'number',
+        label: 'Gather lines (ms)',
+        help: 'Lines of one person that arrive within this time of each other are one message; 0: each is one.',
+        default: String(limits.gateway.ircGatherMs),
+      },
     ],
   },
   webhook: {

@@ -83,6 +83,8 @@ export interface Adapter {
   isReady(chat: string): boolean;
   /** The messages a text becomes; the same text and chat always give the same parts. */
   split(chat: string, text: string): string[];
+  /** What `split` leaves out of a text that is too long for the platform; empty = nothing. */
+  rest?(chat: string, text: string): string;
   /** Sends one part and answers when the platform has it. Errors: SendError. */
   send(chat: string, part: string, signal: AbortSignal): Promise<void>;
   /** Lets go of everything. Valid at any time, any number of times. */

@@ -3,6 +3,7 @@
  * configured, not before: their libraries cost memory. A new platform is a file and a row here.
  */
 import type { PlatformId } from '../../base/closedWords.ts';
+import { limits } from '../../base/limits.ts';
 import { guideOf, platformGuides } from '../../ipc/contracts/platformGuides.ts';
 import type { Secrets } from '../../state/env.ts';
 import type { AdapterFactory } from './adapter.ts';
@@ -15,6 +16,8 @@ export interface PlatformEntry {
   fromSecrets(secrets: Secrets): Record<string, unknown> | undefined;
   /** The one way a chat's name is written; undefined = it cannot be a chat of this platform. */
   normalizeChat(chat: string): string | undefined;
+  /** The longest pause between two lines of one person that are one message; 0 = each is one. */
+  gatherMs(settings: Record<string, unknown>): number;
   /** Chats named in its settings, the home chat first. */
   chats(settings: Record<string, unknown>): string[];
 }
@@ -33,8 +36,12 @@ const entries: Readonly<Record<PlatformId, PlatformEntry>> = {
     },
     // No space, comma, bell or line break: anything else could become another command.
     normalizeChat: (chat) => (/^[^\s,:\0\x07][^\s,\0\x07]{0,199}$/.test(chat) ? chat.toLowerCase() : undefined),
+    gatherMs: ({ gather_ms }) => (typeof gather_ms === 'number' ? gather_ms : limits.gateway.ircGatherMs),
+    // A channel may have its key behind it.
     chats: (settings) =>
-      [settings.home_channel, ...(Array.isArray(settings.channels) ? settings.channels : [])].filter((chat) => typeof chat === 'string'),
+      [settings.home_channel, ...(Array.isArray(settings.channels) ? settings.channels : [])]
+        .filter((chat) => typeof chat === 'string')
+        .map((chat) => chat.split(' ')[0]!),
   },
   webhook: {
     canSend: platformGuides.webhook.canSend,
@@ -45,6 +52,7 @@ const entries: Readonly<Record<PlatformId, PlatformEntry>> = {
       return port ? { port } : {};
     },
     normalizeChat: () => undefined,
+    gatherMs: () => 0,
     chats: () => [],
   },
 };

@@ -8,14 +8,18 @@ import type { Client } from '../../ipc/client.ts';
 import { conversationCommand, resetConversation, stopConversation } from '../../ipc/contracts/agent.ts';
 import { readPause } from '../../state/pause.ts';
 import type { WorkerContext } from '../worker.ts';
+import type { Delivery } from './delivery.ts';
 import type { InboxRow } from './inbox.ts';
+import type { OutboxChat } from './outbox.ts';
 import type { Platforms } from './platforms.ts';
 import { sentenceOf } from './replies.ts';
+import type { GatewayStore } from './store.ts';
 import type { Turns } from './turns.ts';
 
 const COMMANDS = {
   new: 'starts a new conversation here',
-  stop: 'stops the answer that is being worked on',
+  stop: 'stops the answer that is being worked on or sent',
+  more: 'shows what was cut off the last answer',
   status: 'says how the service is',
   whoami: 'says who you are here',
   help: 'lists the commands',
@@ -46,6 +50,8 @@ export interface CommandParts {
   agent: Client;
   platforms: Platforms;
   turns: Turns;
+  delivery: Pick<Delivery, 'stop'>;
+  store: GatewayStore;
 }
 
 /** The answer; a permanent error is a sentence as well. Errors: those that accepted work waits for. */
@@ -69,20 +75,23 @@ async function ask({ agent }: CommandParts, row: InboxRow): Promise<CommandAnswe
 }
 
 async function runOwn(parts: CommandParts, row: InboxRow, own: Own): Promise<string> {
-  const { agent, context } = parts;
+  const { agent, context, delivery } = parts;
   const conversation = { session_key: row.session_key ?? row.lane, profile: context.profile };
   switch (own) {
     case 'new':
       await agent.call(resetConversation, conversation, { repeatForMs: REPEAT_MS });
       return 'A new conversation starts here.';
     case 'stop': {
+      const sending = delivery.stop(chatOf(row));
       const { interrupted } = await agent.call(stopConversation, conversation, { repeatForMs: REPEAT_MS }).catch((thrown: unknown) => {
         // An agent that is not there works on nothing; later, a stop would hit another message.
         if (mustWait(thrown)) return { interrupted: false };
         throw thrown;
       });
-      return interrupted ? 'Stopped.' : 'Nothing was being worked on.';
+      return interrupted || sending ? 'Stopped.' : 'Nothing was being worked on.';
     }
+    case 'more':
+      return moreText(parts, row);
     case 'status':
       return statusText(parts, row);
     case 'whoami':
@@ -90,6 +99,15 @@ async function runOwn(parts: CommandParts, row: InboxRow, own: Own): Promise<str
     case 'help':
       return helpText(parts, row);
   }
+}
+
+const chatOf = ({ platform, chat, thread }: InboxRow): OutboxChat => ({ platform, chat, thread });
+
+/** The rest of the last message, cut again where it is too long. */
+function moreText({ platforms, store }: CommandParts, row: InboxRow): string {
+  const last = store.outbox.newest(chatOf(row));
+  const rest = last?.state === 'delivered' ? platforms.rest(last.platform, last.chat, last.text) : '';
+  return rest === '' ? 'There is nothing more to show.' : rest;
 }
 
 /** The agent's list; while it is away, those that work without it. */

@@ -15,6 +15,8 @@ import type { GatewayStore } from './store.ts';
 export interface Delivery {
   /** Something was stored, or a chat became ready. */
   wake(): void;
+  /** Sends no more of the answers of a chat. False = none was under way. */
+  stop(chat: OutboxChat): boolean;
   /** The row once it has left `pending` and `sending`, or as it is after `waitMs`. Undefined = no such row. */
   settled(id: number, waitMs: number): Promise<OutboxRow | undefined>;
   /** Chats being written to. */
@@ -99,6 +101,11 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   return {
     wake,
+    stop(chat) {
+      const dropped = outbox.dropAnswers(chat, Date.now());
+      for (const id of dropped) changed(id);
+      return dropped.length > 0;
+    },
     active: () => [...running.keys()],
     async settled(id, waitMs) {
       const deadline = performance.now() + waitMs;
@@ -149,13 +156,16 @@ async function deliver({ store, platforms, log }: DeliveryParts, row: OutboxRow,
   outbox.markSending(row.id);
   try {
     for (let n = row.parts_done; n < messages.length; n++) {
+      if (!outbox.isOpen(row.id)) return true;
       const mark = isResend && n === row.parts_done ? MARK : '';
       await platforms.send(row.platform, row.chat, mark + messages[n]!, signal);
       outbox.markPart(row.id, n + 1);
     }
-    outbox.close(row.id, 'delivered', Date.now());
+    // Dropped while its last part was on its way.
+    if (outbox.isOpen(row.id)) outbox.close(row.id, 'delivered', Date.now());
     return true;
   } catch (thrown) {
+    if (!outbox.isOpen(row.id)) return true;
     const failure = thrown instanceof SendError ? thrown : new SendError('uncertain', messageOf(thrown), { cause: thrown });
     // Leaving: the row stays in `sending`, so the next incarnation knows no more and no less than is true.
     if (signal.aborted && failure.kind !== 'transient') return false;

@@ -28,7 +28,7 @@ import { createQuestions, isVerdict, type Questions } from './questions.ts';
 import { createStateFile } from './stateFile.ts';
 import { GatewayStore } from './store.ts';
 import { createSubscriptions } from './subscriptions.ts';
-import { putReply } from './replies.ts';
+import { hasMediaLine, putReply } from './replies.ts';
 import { parseTarget } from './targets.ts';
 import { testPlatform } from './testPlatform.ts';
 import { createTurns, type Turns } from './turns.ts';
@@ -66,11 +66,12 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     context,
     store,
     agentOf,
+    gatherMs: (platform) => catalog[platform]?.gatherMs(platforms.settings(platform) ?? {}) ?? 0,
     command: (row) => runCommand(commands, row),
     onAnswer: delivery.wake,
     onChange: tell,
   });
-  const commands: CommandParts = { context, agent, platforms, turns };
+  const commands: CommandParts = { context, agent, platforms, turns, delivery, store };
   const resolve = (text: string): Reply | undefined => resolveTarget(platforms, text);
   const questions = createQuestions({
     store,
@@ -96,7 +97,11 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     store,
     platforms,
     onMessage: turns.wake,
-    onCommand: (row) => void command(row),
+    onCommand(row) {
+      // Lines before it wait no longer for more: `/stop` has to find their turn.
+      turns.wake();
+      void command(row);
+    },
     onReply: delivery.wake,
     isAnswer: questions.isAnswer,
   });
@@ -192,6 +197,7 @@ function handlers({ context, store, platforms, delivery, turns, questions, resol
   return [
     handle(contract.enqueueDelivery, ({ target, text, idempotency_key, origin }) => {
       const chat = resolve(target) ?? unknownTarget(platforms, target);
+      refuseFile(chat, text);
       refuseOverload(store, chat);
       const { row, duplicate } = store.outbox.enqueue({ idempotency_key, ...chat, text, origin }, Date.now());
       if (!duplicate) delivery.wake();
@@ -252,6 +258,15 @@ function unknownTarget(platforms: Platforms, text: string): never {
   throw new AgentError('UNKNOWN_TARGET', `nothing answers to the delivery target "${text}"`, {
     field: 'target',
     fix: known ? `write ${known}` : 'no platform that can send is configured: see `platforms` in config.yaml',
+  });
+}
+
+/** No platform of this version takes files: the line would show people a path of this machine, and no file. */
+function refuseFile({ platform }: Reply, text: string): void {
+  if (!hasMediaLine(text)) return;
+  throw new AgentError('USAGE', `${platform} takes no files, and the text has a MEDIA:<path> line; nothing was sent`, {
+    field: 'text',
+    fix: 'send the text of the file with --file <path>, or leave the line out',
   });
 }
 

@@ -4,10 +4,11 @@ import type { Db } from '../../state/db/open.ts';
 
 /**
  * `received`: stored, no turn yet. `submitted`: the agent has been asked under the key `gateway:<id>`.
+ * `gathered`: a line of the prompt that the message `prompt_id` begins; it is closed with that one, and its outcome is that one's.
  * `answered`, `failed` permanently (the answer says why), `refused` (over the cap), `discarded` (failed, and taken off
  * the list): closed.
  */
-export type InboxState = 'received' | 'submitted' | 'answered' | 'refused' | 'failed' | 'discarded';
+export type InboxState = 'received' | 'submitted' | 'gathered' | 'answered' | 'refused' | 'failed' | 'discarded';
 
 export interface Reply {
   platform: string;
@@ -51,6 +52,8 @@ export interface InboxRow extends Omit<NewMessage, 'reply'> {
   error: string | null;
   /** Times it was tried again after it had failed permanently: each has a key of its own. */
   retries: number;
+  /** Of a gathered line: the message that begins its prompt. */
+  prompt_id: number | null;
 }
 
 /** Keys of one message: of its turn at the agent, and of its answer in the outbox. */
@@ -152,7 +155,13 @@ export class Inbox {
   revive(id: number): boolean {
     const sql =
       "UPDATE inbox SET state = 'received', closed_at = NULL, error = NULL, retries = retries + 1 WHERE id = ? AND state = 'failed'";
-    return this.#db.prepare(sql).run(id).changes === 1;
+    return this.#db
+      .transaction(() => {
+        if (this.#db.prepare(sql).run(id).changes === 0) return false;
+        this.#db.prepare('UPDATE inbox SET closed_at = NULL WHERE prompt_id = ?').run(id);
+        return true;
+      })
+      .immediate();
   }
 
   /** A message that failed permanently is taken off the list. False = there is no such one. */
@@ -178,12 +187,36 @@ export class Inbox {
       .all() as InboxRow[];
   }
 
-  markSubmitted(id: number): void {
-    this.#db.prepare("UPDATE inbox SET state = 'submitted' WHERE id = ?").run(id);
+  /** What came into the lane of a message after it, whatever became of it. */
+  after({ lane, id }: InboxRow, max: number): InboxRow[] {
+    return this.#db.prepare('SELECT * FROM inbox WHERE lane = ? AND id > ? ORDER BY id LIMIT ?').all(lane, id, max) as InboxRow[];
+  }
+
+  /** The turn of a message is formed, with the lines gathered into it: from now on they stay together, as the key of the turn means all of them. */
+  submit({ id }: InboxRow, gathered: readonly InboxRow[]): void {
+    this.#db
+      .transaction(() => {
+        this.#db.prepare("UPDATE inbox SET state = 'submitted' WHERE id = ?").run(id);
+        const gather = this.#db.prepare("UPDATE inbox SET state = 'gathered', prompt_id = ? WHERE id = ?");
+        for (const line of gathered) gather.run(id, line.id);
+      })
+      .immediate();
+  }
+
+  /** Whether lines were gathered into the prompt of this message. */
+  hasGathered(id: number): boolean {
+    return this.#db.prepare('SELECT 1 FROM inbox WHERE prompt_id = ? LIMIT 1').get(id) !== undefined;
+  }
+
+  /** The text of a message with the lines gathered into it. */
+  promptOf({ id, text }: InboxRow): string {
+    const lines = this.#db.prepare('SELECT text FROM inbox WHERE prompt_id = ? ORDER BY id').pluck().all(id) as string[];
+    return [text, ...lines].join('\n');
   }
 
   close(id: number, state: 'answered' | 'failed', nowMs: number, error: string | null = null): void {
     this.#db.prepare('UPDATE inbox SET state = ?, closed_at = ?, error = ? WHERE id = ?').run(state, nowMs, error, id);
+    this.#db.prepare('UPDATE inbox SET closed_at = ? WHERE prompt_id = ?').run(nowMs, id);
   }
 
   /** Messages of one chat that wait for their turn. */

@@ -74,6 +74,29 @@ export class Outbox {
       .get(platform, chat, thread) as OutboxRow | undefined;
   }
 
+  isOpen(id: number): boolean {
+    return this.#db.prepare('SELECT 1 FROM outbox WHERE id = ? AND closed_at IS NULL').get(id) !== undefined;
+  }
+
+  /** What is still to be sent of the answers of a chat is dropped: questions and messages of others stay. Answers their ids. */
+  dropAnswers({ platform, chat, thread }: OutboxChat, nowMs: number): number[] {
+    return this.#db
+      .prepare(
+        `UPDATE outbox SET state = 'discarded', closed_at = ?, error = 'stopped in the chat'
+         WHERE platform = ? AND chat = ? AND thread = ? AND closed_at IS NULL AND origin = 'gateway' AND idempotency_key LIKE 'inbox:%'
+         RETURNING id`,
+      )
+      .pluck()
+      .all(nowMs, platform, chat, thread) as number[];
+  }
+
+  /** The newest message of a chat. */
+  newest({ platform, chat, thread }: OutboxChat): OutboxRow | undefined {
+    return this.#db
+      .prepare('SELECT * FROM outbox WHERE platform = ? AND chat = ? AND thread = ? ORDER BY id DESC LIMIT 1')
+      .get(platform, chat, thread) as OutboxRow | undefined;
+  }
+
   openChats(): OutboxChat[] {
     return this.#db
       .prepare('SELECT platform, chat, thread FROM outbox WHERE closed_at IS NULL GROUP BY platform, chat, thread ORDER BY MIN(id)')

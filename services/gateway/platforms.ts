@@ -19,6 +19,8 @@ export interface Platforms {
   settings(platform: string): Record<string, unknown> | undefined;
   isReady(platform: string, chat: string): boolean;
   split(platform: string, chat: string, text: string): string[];
+  /** What `split` leaves out; empty = nothing. */
+  rest(platform: string, chat: string, text: string): string;
   /** Errors: SendError. */
   send(platform: string, chat: string, part: string, signal: AbortSignal): Promise<void>;
   /** Connects all that are wanted; each goes its own way. */
@@ -70,6 +72,7 @@ export function createPlatforms({ context, host, onState }: PlatformsParts): Pla
     },
     isReady: (platform, chat) => slots.get(platform)?.adapter?.isReady(chat) ?? false,
     split: (platform, chat, text) => slots.get(platform)?.adapter?.split(chat, text) ?? [text],
+    rest: (platform, chat, text) => slots.get(platform)?.adapter?.rest?.(chat, text) ?? '',
     async send(platform, chat, part, signal) {
       const adapter = slots.get(platform)?.adapter;
       if (!adapter) throw new SendError('transient', `${platform} is not connected`);

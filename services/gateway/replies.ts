@@ -6,11 +6,15 @@ import type { GatewayStore } from './store.ts';
 /** Puts a text for the sender of a message into the outbox, once per key; nothing when no answer is wanted. */
 export function putReply(store: GatewayStore, row: InboxRow, { key, text }: { key: string; text: string }): void {
   if (row.reply_platform === null || row.reply_chat === null || text === '') return;
-  store.outbox.enqueue(
-    { idempotency_key: key, platform: row.reply_platform, chat: row.reply_chat, thread: row.reply_thread, text, origin: 'gateway' },
-    Date.now(),
-  );
+  const { reply_platform: platform, reply_chat: chat, reply_thread: thread } = row;
+  const shown = text.replaceAll(MEDIA_LINES, `(a file stands here; ${platform} takes no files)`);
+  store.outbox.enqueue({ idempotency_key: key, platform, chat, thread, text: shown, origin: 'gateway' }, Date.now());
 }
+
+const MEDIA_LINES = /^[ \t]*MEDIA:[ \t]*\S.*$/gm;
+
+/** A line that stands for a file of this machine. */
+export const hasMediaLine = (text: string): boolean => text.search(MEDIA_LINES) !== -1;
 
 /** What the sender of a message reads at the end of its turn. */
 export function textOf({ status, text, error }: TurnOutcome): string {

@@ -15,6 +15,7 @@ import { whenResumed } from '../../state/pauseWatch.ts';
 import type { WorkerContext } from '../worker.ts';
 import { createAgentHold, type AgentHold } from './agentHold.ts';
 import type { CommandAnswer } from './commands.ts';
+import { gatherAfter } from './gathering.ts';
 import { keysOf, type InboxRow } from './inbox.ts';
 import { putReply, sentenceOf, textOf } from './replies.ts';
 import type { GatewayStore } from './store.ts';
@@ -38,6 +39,8 @@ export interface TurnsParts {
   context: WorkerContext;
   store: GatewayStore;
   agentOf(profile: string): Client;
+  /** The longest pause between two lines of a platform that are one message; 0 = each is one. */
+  gatherMs(platform: string): number;
   /** Answers a command that waited for the agent. Errors: those of the agent. */
   command(row: InboxRow): Promise<CommandAnswer>;
   /** Something was put into the outbox. */
@@ -47,13 +50,14 @@ export interface TurnsParts {
 }
 
 export function createTurns(parts: TurnsParts): Turns {
-  const { context, store, onChange } = parts;
+  const { context, store, gatherMs, onChange } = parts;
   const { home, profile, log } = context;
   const running = new Map<string, Promise<void>>();
   let started = false;
   let draining = false;
   let waiting: Disposable | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let wakeAt = Number.POSITIVE_INFINITY;
   /** Messages up to this id were held by a pause and leave one by one. */
   let heldUpTo = 0;
   let nextReleaseAt = 0;
@@ -127,8 +131,18 @@ export function createTurns(parts: TurnsParts): Turns {
     onChange();
   };
 
+  /** At the earliest of the times asked for since the last wake. */
+  const wakeIn = (ms: number): void => {
+    const at = performance.now() + ms;
+    if (at >= wakeAt) return;
+    clearTimeout(timer);
+    wakeAt = at;
+    timer = setTimeout(wake, ms);
+  };
+
   const wake = (): void => {
     clearTimeout(timer);
+    wakeAt = Number.POSITIVE_INFINITY;
     if (!started || draining) return;
     try {
       startNext();
@@ -137,22 +151,30 @@ export function createTurns(parts: TurnsParts): Turns {
       log.error(`waiting messages could not be started: ${messageOf(thrown)}; trying again`);
       store.failed(thrown);
       onChange();
-      timer = setTimeout(wake, limits.state.storeRetryMs);
+      wakeIn(limits.state.storeRetryMs);
     }
   };
 
   const startNext = (): void => {
+    /** Lanes whose next message may have more lines to come. */
+    const gathering: string[] = [];
     // A lane that waits for its agent keeps no place from the others.
     while (running.size - agents.size < limits.gateway.turnsMax) {
-      const row = store.inbox.nextReceived([...running.keys()], [...heldProfiles(), ...agents.profiles()], profile);
+      const row = store.inbox.nextReceived([...running.keys(), ...gathering], [...heldProfiles(), ...agents.profiles()], profile);
       if (!row) return;
       if (isPaused(home, 'gateway', profile)) return pause();
+      const gathered = gatherAfter(store.inbox, row, { gatherMs: gatherMs(row.platform), nowMs: Date.now() });
+      if (gathered.kind === 'open') {
+        gathering.push(row.lane);
+        wakeIn(gathered.waitMs);
+        continue;
+      }
       if (row.id <= heldUpTo) {
         const waitMs = nextReleaseAt - performance.now();
-        if (waitMs > 0) return void (timer = setTimeout(wake, waitMs));
+        if (waitMs > 0) return wakeIn(waitMs);
         nextReleaseAt = performance.now() + limits.gateway.releaseMs;
       }
-      store.inbox.markSubmitted(row.id);
+      store.inbox.submit(row, gathered.lines);
       run(row);
     }
   };
@@ -218,7 +240,7 @@ async function turnOutcome(parts: TurnsParts, hold: LaneHold, row: InboxRow): Pr
   const profile = row.profile ?? parts.context.profile;
   const question = {
     session_key: row.session_key,
-    text: row.text,
+    text: parts.store.inbox.promptOf(row),
     idempotency_key: keysOf(row).turn,
     surface: 'gateway' as const,
     platform: row.platform,

@@ -21,7 +21,10 @@ export const IrcSettings = z.looseObject({
     .regex(/^[^\s\0:@!*,?.#&+~%]+$/, 'it must be an IRC nick without spaces')
     .default('agent'),
   realname: z.string().optional(),
+  /** Each with its key behind a space, where it has one. */
   channels: z.array(z.string()).default([]),
+  /** Lines of one person that arrive no further apart are one message; 0 = each is one. */
+  gather_ms: z.number().int().min(0).max(limits.gateway.ircGatherMaxMs).default(limits.gateway.ircGatherMs),
   require_mention: z.boolean().default(false),
 });
 export type IrcSettings = z.infer<typeof IrcSettings>;

@@ -117,6 +117,8 @@ function furnish(home: TestHome, { irc, hookPort, folder }: Furniture): void {
           channels: ['#room', '#hooks'],
           allowed_users: ['*'],
           require_mention: false,
+          // Each line is looked for by itself.
+          gather_ms: 0,
         },
         webhook: { host: '127.0.0.1', port: hookPort, routes: { build: { prompt: 'hook {n}', deliver: 'irc:#hooks' } } },
       },

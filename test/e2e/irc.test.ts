@@ -17,7 +17,7 @@ const beside = () => ({ buffered: true });
 
 function ircHome(irc: Ngircd, settings = 'allowed_users: ["*"]', env = ''): TestHome {
   return testHome({
-    'config.yaml': `platforms:\n  irc: { host: 127.0.0.1, port: ${irc.port}, nick: agent, channels: ["#room"], ${settings} }\n`,
+    'config.yaml': `platforms:\n  irc: { host: 127.0.0.1, port: ${irc.port}, nick: agent, channels: ["#room"], gather_ms: 0, ${settings} }\n`,
     '.env': env,
   });
 }

@@ -45,6 +45,21 @@ t.test('a message is delivered, from words, a file or a pipe, or the truth is to
     t.match(await agent('send', '--list'), { code: 0, stdout: /irc/ });
   });
 
+  await t.test('a line that stands for a file is refused before anything is sent: the room never reads a local path', async (t) => {
+    const file = home.write('picture.png', 'x');
+    for (const text of [`MEDIA:${file}`, `look\n  MEDIA: ${file}\nhere`]) {
+      const refused = await agent('send', '--to', 'irc:#room', text, '--json');
+      t.equal(refused.code, 2);
+      t.equal(errorOf(refused).code, 'USAGE');
+    }
+    t.equal((await agent('send', '--to', 'irc:#room', 'the word MEDIA: in a line')).code, 0);
+    await heard('the word MEDIA: in a line');
+    t.notOk(
+      person.lines.some(({ message }) => message.includes(file)),
+      'no path in the room',
+    );
+  });
+
   await t.test('an unknown target is refused', async (t) => {
     const refused = await agent('send', '--to', 'telegram:1', 'x', '--json');
     t.equal(refused.code, 1);

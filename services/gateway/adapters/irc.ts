@@ -19,6 +19,8 @@ const LINE_MAX_BYTES = 512;
 const MASK_MAX_BYTES = 108;
 /** Room kept for the mark of a resend. */
 const MARK_MAX_BYTES = 24;
+/** Lines of a text that is cut, before the one that says so. */
+const SHOWN_MAX = limits.gateway.ircLinesMax - 1;
 
 export const createIrcAdapter = (host: AdapterHost): Adapter => new IrcAdapter(host);
 
@@ -27,6 +29,8 @@ class IrcAdapter implements Adapter {
   #settings!: IrcSettings;
   #password: string | undefined;
   #connection: IrcConnection | undefined;
+  /** Who said the last line for us in each room we are in. */
+  readonly #addressing = new Map<string, { nick: string; at: number }>();
 
   constructor(host: AdapterHost) {
     this.#host = host;
@@ -77,14 +81,25 @@ class IrcAdapter implements Adapter {
   }
 
   split(chat: string, text: string): string[] {
+    const lines = this.#lines(chat, text);
+    const left = lines.length - SHOWN_MAX;
+    return left <= 1 ? lines : [...lines.slice(0, SHOWN_MAX), `… (${left} more lines: /more)`];
+  }
+
+  rest(chat: string, text: string): string {
+    const left = this.#lines(chat, text).slice(SHOWN_MAX);
+    return left.length <= 1 ? '' : left.join('\n');
+  }
+
+  #lines(chat: string, text: string): string[] {
     const room = LINE_MAX_BYTES - 2 - MASK_MAX_BYTES - MARK_MAX_BYTES - utf8Bytes(`PRIVMSG ${chat} :`);
-    const lines = text
-      .split(/\r\n|\r|\n/)
-      // A line cannot be empty, and a fence says nothing where every line stands alone.
-      .filter((line) => line.trim() !== '' && !/^\s*```\w*\s*$/.test(line))
-      .flatMap((line) => splitMessage(line.replaceAll('\0', ''), { max: room, size: utf8Bytes }));
-    const rest = lines.length - limits.gateway.ircLinesMax;
-    return rest <= 0 ? lines : [...lines.slice(0, limits.gateway.ircLinesMax - 1), `… (${rest + 1} more lines)`];
+    return (
+      text
+        .split(/\r\n|\r|\n/)
+        // A line cannot be empty, and a fence says nothing where every line stands alone.
+        .filter((line) => line.trim() !== '' && !/^\s*```\w*\s*$/.test(line))
+        .flatMap((line) => splitMessage(line.replaceAll('\0', ''), { max: room, size: utf8Bytes }))
+    );
   }
 
   async send(chat: string, part: string, signal: AbortSignal): Promise<void> {
@@ -101,14 +116,15 @@ class IrcAdapter implements Adapter {
 
   #receive({ nick, ident, hostname, target, message, tags, time, account }: IrcMessageEvent, kind: 'privmsg' | 'action'): void {
     const isRoom = /^[#&+!]/.test(target);
-    const said = isRoom ? this.#addressed(message) : message.trim();
-    if (said === undefined || said === '') return;
+    const text = isRoom ? (this.#addressed(message) ?? this.#continued(target, nick, message)) : message.trim();
+    if (text === undefined || text === '') return;
+    if (isRoom) this.#addressing.set(target.toLowerCase(), { nick, at: performance.now() });
     this.#host.receive({
       chat: (isRoom ? target : nick).toLowerCase(),
       chatType: isRoom ? 'group' : 'dm',
       user: nick,
       identities: [nick, `${nick}!${ident}@${hostname}`, ...(account ? [account] : [])],
-      text: kind === 'action' ? `* ${nick} ${said}` : said,
+      text: kind === 'action' ? `* ${nick} ${text}` : text,
       messageId: tags.msgid ?? null,
       at: time ?? Date.now(),
     });
@@ -121,6 +137,12 @@ class IrcAdapter implements Adapter {
     if (leading) return message.slice(leading[0].length).trim();
     const named = new RegExp(`(?<![\\w-])@?${nick}(?![\\w-])`, 'i').test(message);
     return !this.#settings.require_mention || named ? message.trim() : undefined;
+  }
+
+  /** A line at once after one that named us, of the same person: the client cut it, or it was pasted with it. */
+  #continued(room: string, nick: string, message: string): string | undefined {
+    const last = this.#addressing.get(room.toLowerCase());
+    return last?.nick === nick && performance.now() - last.at < this.#settings.gather_ms ? message.trim() : undefined;
   }
 
   /** Kicked or not let in: try again at a polite pace as long as this connection lives. */

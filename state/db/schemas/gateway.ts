@@ -29,10 +29,13 @@ export const gatewaySchema: Schema = {
         closed_at: 'INTEGER',
         error: 'TEXT',
         retries: 'INTEGER NOT NULL DEFAULT 0',
+        prompt_id: 'INTEGER',
       },
       constraints: ['UNIQUE (platform, chat, message_id)'],
       indices: {
         inbox_open: 'inbox (state, id) WHERE closed_at IS NULL',
+        inbox_lane: 'inbox (lane, id)',
+        inbox_prompt: 'inbox (prompt_id) WHERE prompt_id IS NOT NULL',
         inbox_closed: 'inbox (closed_at) WHERE closed_at IS NOT NULL',
       },
     },
