@@ -322,6 +322,8 @@ export const limits = {
     onTimeMs: 2_000,
     /** No timer is longer, so that a changed clock or a sleeping laptop is noticed. */
     tickMaxMs: 60_000,
+    /** A clock set back by more than this was wrong before: fixed hours run again. As cron daemons have it. */
+    setBackMaxMs: 3 * 3_600_000,
     /** Due jobs claimed in one transaction. */
     claimBatchMax: 50,
     /** Runs waiting behind a running one of the same job. */

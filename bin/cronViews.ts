@@ -21,8 +21,8 @@ export function jobTable(jobs: readonly Job[]): string {
     job.name,
     job.schedule.display,
     styled(job.state),
-    localTime(job.next_run_at),
-    localTime(job.last_run_at),
+    zonedTime(job.next_run_at, job.schedule.timezone),
+    zonedTime(job.last_run_at, job.schedule.timezone),
     styled(job.last_status ?? '-'),
     job.deliver,
   ]);
@@ -36,8 +36,8 @@ export function jobPage(job: Job): string {
     ['job', `${job.name} (${job.id})`],
     ['state', styled(job.state)],
     ['when', `${schedule.words} (${schedule.display}, ${schedule.timezone ?? 'UTC'})`],
-    ['next', localTime(job.next_run_at)],
-    ['last', job.last_run_at === null ? '-' : `${localTime(job.last_run_at)} ${styled(job.last_status ?? '')}`],
+    ['next', zonedTime(job.next_run_at, schedule.timezone)],
+    ['last', job.last_run_at === null ? '-' : `${zonedTime(job.last_run_at, schedule.timezone)} ${styled(job.last_status ?? '')}`],
     ...(job.last_error === null ? [] : [['error', job.last_error]]),
     ['runs', times],
     ['result to', job.deliver],
@@ -62,7 +62,10 @@ export function runTable(found: readonly Run[]): string {
 
 /** `Monday to Friday at 09:00 (Europe/Berlin), next 2026-…, …`. */
 export function previewLines({ schedule, next }: { schedule: Schedule; next: string[] }): string {
-  const runs = next.length === 0 ? 'it never runs' : `next ${next.map((at) => inZone(at, schedule.timezone)).join(', ')}`;
+  const runs =
+    next.length === 0
+      ? 'it never runs'
+      : `next ${next.map((at) => inZone(at, schedule.timezone, schedule.interval_ms !== null)).join(', ')}`;
   return `${schedule.words} (${schedule.timezone ?? 'UTC'}), ${runs}`;
 }
 
@@ -99,8 +102,16 @@ function valuesOf({ type, options, min, max }: BlueprintField): string {
   return type === 'time' ? 'HH:MM' : 'text';
 }
 
-const inZone = (iso: string, zone: string | null): string =>
-  new Date(iso).toLocaleString('sv-SE', zone === null ? {} : { timeZone: zone }).slice(0, 16);
+/** To the minute, or to the second. */
+const inZone = (iso: string, zone: string | null, seconds: boolean): string =>
+  new Date(iso).toLocaleString('sv-SE', zone === null ? {} : { timeZone: zone }).slice(0, seconds ? 19 : 16);
+
+/** In the zone of the job, which is named where it is not the one of this machine; without the date when it is today. */
+function zonedTime(iso: string | null, zone: string | null): string {
+  if (!iso || zone === null || zone === Intl.DateTimeFormat().resolvedOptions().timeZone) return localTime(iso);
+  const [today, at] = [new Date().toISOString(), iso].map((one) => inZone(one, zone, true));
+  return `${at!.slice(0, 10) === today!.slice(0, 10) ? at!.slice(11) : at!} ${zone}`;
+}
 
 /** Local time without the date when it is today. */
 export function localTime(iso: string | null): string {

@@ -5,6 +5,7 @@ import { isProviderKind, kindOf, kindTable, providerKinds } from '../../agent/mo
 import { resolveNamed, usableProviders, type ProviderEntry, type ResolveInput } from '../../agent/models/resolve.ts';
 import { messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { isZone } from '../../base/time.ts';
 import { readJson } from '../../state/atomicFile.ts';
 import { newerForm } from '../../state/config/schema.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
@@ -207,14 +208,8 @@ function program(command: string): Finding {
 }
 
 function timeZone(scene: Scene): Finding {
-  for (const [name, zone] of Object.entries({ timezone: scene.config().config.timezone, TZ: process.env.TZ })) {
-    if (!zone) continue;
-    try {
-      new Intl.DateTimeFormat('en', { timeZone: zone.replace(/^:/, '') });
-    } catch {
-      return fail(`${name} is "${zone}", which is no time zone`, 'write one like Europe/Berlin, or UTC');
-    }
-  }
+  const { TZ } = process.env;
+  if (TZ && !isZone(TZ.replace(/^:/, ''))) return fail(`TZ is "${TZ}", which is not a time zone`, 'write one like Europe/Berlin, or UTC');
   return ok(scene.config().config.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
 }
 

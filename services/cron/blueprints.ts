@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { AgentError, messageOf } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
+import { isZone } from '../../base/time.ts';
 import type { Blueprint as BlueprintView, BlueprintField } from '../../ipc/contracts/cron.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
 import { secretFiles } from '../../state/secretFiles.ts';
@@ -16,7 +17,6 @@ import { blueprintTable } from './blueprints/table.ts';
 import type { Desk } from './desk.ts';
 import { BLUEPRINT_SCRIPTS, checkDeliver, createJob } from './jobs.ts';
 import { parseSchedule } from './schedule.ts';
-import { isZone } from './wallClock.ts';
 
 type Given = Readonly<Record<string, string | number>>;
 

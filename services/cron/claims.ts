@@ -58,10 +58,11 @@ export function claimOutside(
       const holder = (key !== undefined && store.runByKey(job.id, key)) || (instant !== undefined && store.runAt(job.id, instant));
       return { claimed: false, executionId: holder ? holder.execution_id : null };
     }
-    // The occurrence that was due is taken with it.
+    // The occurrence that was due is taken with it. A run by hand counts where no number of runs is set.
     const current = store.job(job.id);
-    if (instant !== undefined && current?.nextRunMs === instant) {
-      store.countRepeat(job.id);
+    const isDue = instant !== undefined && current?.nextRunMs === instant;
+    if (isDue || (instant === undefined && job.repeatTimes === null)) store.countRepeat(job.id);
+    if (isDue) {
       advance(store, { ...current, repeatCompleted: current.repeatCompleted + 1 }, { scheduledMs: instant, nowMs });
     }
     return { claimed: true, executionId };
@@ -72,13 +73,16 @@ function claimOccurrence(store: CronStore, job: JobRow, rules: ClaimRules): stri
   const { nowMs, log } = rules;
   const scheduledMs = job.nextRunMs!;
   const verdict = judge(job, scheduledMs, rules);
-  if (!verdict.skip) store.countRepeat(job.id);
-  const used = job.repeatCompleted + (verdict.skip ? 0 : 1);
+  const taken = store.runAt(job.id, scheduledMs);
+  const counts = taken ? taken.trigger === 'fire' : !verdict.skip;
+  if (counts) store.countRepeat(job.id);
+  const used = job.repeatCompleted + (counts ? 1 : 0);
   advance(store, { ...job, repeatCompleted: used }, { scheduledMs, nowMs }, (count, firstMs) => {
     const error = `${count} occurrence(s) from ${iso(firstMs)} to ${iso(nowMs)} passed unclaimed and were folded into one run`;
     store.insertRun({ ...blankRun(job, firstMs, nowMs), status: 'skipped', trigger: 'catch_up', error });
     log.warn(`${job.name}: ${error}`, { job_id: job.id });
   });
+  if (taken) return undefined;
   if (verdict.skip === BUSY && lastWasBusy(store, job)) {
     log.info(`${job.name}: the occurrence of ${iso(scheduledMs)} was skipped: ${verdict.skip}`, { job_id: job.id });
     return undefined;

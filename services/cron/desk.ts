@@ -124,8 +124,12 @@ function openDesk(context: WorkerContext, onChange: () => void): Desk {
     onHeld: onChange,
   });
   const prune = () => {
-    store.prune();
-    pruneOutput(context.paths, (id) => store.job(id) !== undefined);
+    try {
+      store.prune();
+      pruneOutput(context.paths, (id) => store.job(id) !== undefined);
+    } catch (thrown) {
+      context.log.warn(`old runs could not be removed: ${messageOf(thrown)}`);
+    }
   };
   return {
     context,

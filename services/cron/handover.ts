@@ -32,6 +32,8 @@ export function createHandover(context: WorkerContext, store: CronStore): Handov
   let timer: NodeJS.Timeout | undefined;
   let watcher: Disposable | undefined;
   let busy = false;
+  /** The store could not be written. */
+  let blocked = false;
   let stopped = false;
 
   /** The gateway's socket appears: the pause ends early. */
@@ -57,10 +59,19 @@ export function createHandover(context: WorkerContext, store: CronStore): Handov
       return;
     }
     busy = true;
-    void offer(next, { context, store, gateway, onUnreachable: watchSocket }).finally(() => {
-      busy = false;
-      wake();
-    });
+    void offer(next, { context, store, gateway, onUnreachable: watchSocket }).then(
+      () => {
+        busy = false;
+        blocked = false;
+        wake();
+      },
+      (thrown: unknown) => {
+        busy = false;
+        if (!blocked) context.log.error(`a result waits for its store: ${messageOf(thrown)}`);
+        blocked = true;
+        if (!stopped) timer = setTimeout(wake, limits.state.storeRetryMs);
+      },
+    );
   };
 
   return {

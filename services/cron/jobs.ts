@@ -5,6 +5,7 @@ import { AgentError } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import type * as contract from '../../ipc/contracts/cron.ts';
+import { guideOf, platformGuides } from '../../ipc/contracts/platformGuides.ts';
 import type { ParamsOf } from '../../ipc/method.ts';
 import type { Desk } from './desk.ts';
 import { nextAfter, parseSchedule, type Schedule } from './schedule.ts';
@@ -134,15 +135,19 @@ const NAME_CHARS = 40;
 
 const TARGET = /^[a-z][a-z0-9_-]*(:[^\s,]+)?$/i;
 
-/** The shape alone: whether a platform answers to it is the gateway's to say, at the time of the run. */
+/** Words that mean the output file alone. */
+const FILE_ONLY: ReadonlySet<string> = new Set(['local', 'origin', 'none']);
+
+/** The shape, and that messages can be sent to its platform; the chat is checked by the gateway at the time of the run. */
 export function checkDeliver(deliver: string): void {
   for (const target of deliver.split(',').map((part) => part.trim())) {
-    if (!TARGET.test(target)) {
-      throw new AgentError('INVALID_PARAMS', `"${target}" is no delivery target`, {
-        field: 'deliver',
-        fix: 'write local, origin, <platform>, <platform>:<chat> or <platform>:<chat>:<thread>; several with commas',
-      });
-    }
+    const platform = target.split(':')[0]!.toLowerCase();
+    if (TARGET.test(target) && (FILE_ONLY.has(target) || guideOf(platform)?.canSend)) continue;
+    const known = Object.entries(platformGuides).flatMap(([id, { canSend }]) => (canSend ? [id] : []));
+    throw new AgentError('INVALID_PARAMS', `"${target}" is not a delivery target`, {
+      field: 'deliver',
+      fix: `write local, origin, <platform>, <platform>:<chat> or <platform>:<chat>:<thread>, several with commas; platforms: ${known.join(', ')}`,
+    });
   }
 }
 

@@ -18,6 +18,12 @@ const FIELDS = [
 
 const EVERY_HOUR: ReadonlySet<string> = new Set(['*', '?', '*/1', '0-23']);
 
+/** Whether it is about elapsed time rather than times of day: after a clock set back it runs again. */
+export function followsClock(expr: string): boolean {
+  const hour = expr.split(' ')[1]!;
+  return EVERY_HOUR.has(hour) || /[*?/]/.test(hour);
+}
+
 /** Passes over an overlap or a gap before giving up on a pattern that never comes right. */
 const ROUNDS_MAX = 500;
 

@@ -4,8 +4,9 @@
  */
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { isZone } from '../../base/time.ts';
 import { nextMatch, patternProblem } from './patterns.ts';
-import { instantOf, isZone } from './wallClock.ts';
+import { instantOf } from './wallClock.ts';
 
 export interface Schedule {
   kind: 'once' | 'interval' | 'cron';

@@ -4,13 +4,15 @@
  * moment of each claim.
  */
 import { existsSync } from 'node:fs';
+import { isAgentError, messageOf, mustWait } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import { storeError } from '../../state/db/open.ts';
 import { DEFAULT_PROFILE } from '../../state/home.ts';
 import { whenResumed } from '../../state/pauseWatch.ts';
 import { isPaused, readPause } from '../../state/pause.ts';
 import type { WorkerContext } from '../worker.ts';
 import { claimDue } from './claims.ts';
-import { nextAfter } from './schedule.ts';
+import { realign } from './setBack.ts';
 import type { CronStore } from './store.ts';
 
 export interface Scheduler extends Disposable {
@@ -32,6 +34,7 @@ export interface SchedulerParts {
 
 /** Drift between two checks that is a clock set back, not one that is being slewed. */
 const SET_BACK_MS = 2_000;
+const RETRIED = 'claiming is retried every few seconds';
 
 export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: SchedulerParts): Scheduler {
   const { home, profile, log } = context;
@@ -39,6 +42,8 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
   let waiting: Disposable | undefined;
   let stopped = false;
   let started = false;
+  let blocked = false;
+  const problemKey = `claims:${profile}`;
   let seen = { wall: Date.now(), steady: performance.now() };
 
   const hold = (): void => {
@@ -60,9 +65,31 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
     timer = setTimeout(tick, Math.min(Math.max(0, earliest - nowMs), limits.cron.tickMaxMs));
   };
 
+  /** While the store cannot be written, nothing is claimed: what is due stays due. */
   const tick = (): void => {
     clearTimeout(timer);
     if (stopped) return;
+    try {
+      claim();
+      if (!blocked) return;
+      blocked = false;
+      context.reportProblem(problemKey, null);
+      log.info('due jobs are claimed again');
+    } catch (thrown) {
+      const error = storeError(context.paths.cronDb, thrown);
+      if (!mustWait(error)) throw error;
+      timer = setTimeout(tick, limits.state.storeRetryMs);
+      if (blocked) return;
+      blocked = true;
+      log.error(`due jobs wait for their store: ${messageOf(error)}`);
+      context.reportProblem(problemKey, {
+        what: `due jobs wait for their store: ${messageOf(error)}`,
+        fix: isAgentError(error) ? (error.fix ?? RETRIED) : RETRIED,
+      });
+    }
+  };
+
+  const claim = (): void => {
     const nowMs = Date.now();
     if (!started) noticeClockAtRest(nowMs);
     noticeClock(nowMs);
@@ -80,18 +107,20 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
 
   /** Not before the first tick: only then is this the only cron worker of the home. */
   const noticeClockAtRest = (nowMs: number): void => {
-    started = true;
     const realigned = realign(store, nowMs);
-    if (realigned > 0) log.warn(`the clock was set back while cron did not run; the next run of ${realigned} job(s) was computed again`);
+    started = true;
+    if (realigned > 0) log.warn(`the clock was set back while cron did not run; ${realigned} job(s) were adjusted`);
   };
 
   const noticeClock = (nowMs: number): void => {
     const steady = performance.now();
     const driftMs = Math.round(nowMs - seen.wall - (steady - seen.steady));
+    if (driftMs <= -SET_BACK_MS) {
+      const realigned = realign(store, nowMs, -driftMs);
+      log.warn(`the clock was set back by ${Math.round(-driftMs / 1_000)} s; ${realigned} job(s) were adjusted`);
+    }
+    // Only now: a set-back that could not be stored is noticed again.
     seen = { wall: nowMs, steady };
-    if (driftMs > -SET_BACK_MS) return;
-    const realigned = realign(store, nowMs, driftMs);
-    log.warn(`the clock was set back by ${Math.round(-driftMs / 1_000)} s; the next run of ${realigned} job(s) was computed again`);
   };
 
   return {
@@ -103,28 +132,4 @@ export function createScheduler({ context, store, isBusy, onClaimed, onHeld }: S
       waiting?.[Symbol.dispose]();
     },
   };
-}
-
-/**
- * After the clock was set back. An interval keeps its pace: its next run stays as far away as it was, or is one interval
- * away where that is not known. A pattern follows the clock; its instants that lie in the future again can be claimed
- * again. Answers how many jobs have another next run.
- */
-function realign(store: CronStore, nowMs: number, driftMs?: number): number {
-  return store.transact(() => {
-    store.forgetInstantsAfter(nowMs);
-    return store.jobs(false).filter((job) => {
-      const { schedule, nextRunMs } = job;
-      if (nextRunMs === null || schedule.kind === 'once') return false;
-      const intervalMs = schedule.intervalMs;
-      const latestMs = intervalMs === null ? nextAfter(schedule, nowMs) : nowMs + intervalMs;
-      if (latestMs === undefined || nextRunMs <= latestMs) return false;
-      if (intervalMs === null) store.setNextRun(job.id, latestMs);
-      else {
-        const next = driftMs === undefined ? latestMs : Math.min(latestMs, Math.max(nowMs, nextRunMs + driftMs));
-        store.updateJob({ ...job, schedule: { ...schedule, anchorMs: next - intervalMs }, nextRunMs: next });
-      }
-      return true;
-    }).length;
-  });
 }

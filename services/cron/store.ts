@@ -208,15 +208,27 @@ export class CronStore implements Disposable {
     return this.db.prepare('SELECT * FROM executions WHERE job_id = ? AND claim_key = ?').get(jobId, key) as RunRow | undefined;
   }
 
-  /** Instants that a clock running ahead had named: they have not been yet. The runs stay on record. */
-  forgetInstantsAfter(nowMs: number): void {
-    this.db.prepare('UPDATE executions SET scheduled_instant = NULL WHERE scheduled_instant > ?').run(nowMs);
+  /** Instants of a schedule that lie in the future again can be claimed again. The runs stay on record; an instant that was named from outside stays taken. */
+  releaseInstants(jobId: string, nowMs: number): void {
+    this.db
+      .prepare("UPDATE executions SET scheduled_instant = NULL WHERE job_id = ? AND scheduled_instant > ? AND trigger <> 'fire'")
+      .run(jobId, nowMs);
+  }
+
+  releaseInstant(executionId: string): void {
+    this.db.prepare('UPDATE executions SET scheduled_instant = NULL WHERE execution_id = ?').run(executionId);
+  }
+
+  /** What the clock showed when the newest record of the job was made. */
+  lastClaimMs(jobId: string): number | undefined {
+    const sql = 'SELECT claimed_at AS at FROM executions WHERE job_id = ? ORDER BY rowid DESC LIMIT 1';
+    return (this.db.prepare(sql).get(jobId) as { at: number } | undefined)?.at;
   }
 
   runs({ jobId, limit }: { jobId?: string | undefined; limit: number }): RunRow[] {
     const where = jobId === undefined ? '' : 'WHERE job_id = @jobId';
     return this.db
-      .prepare(`SELECT * FROM executions ${where} ORDER BY claimed_at DESC, rowid DESC LIMIT @limit`)
+      .prepare(`SELECT * FROM executions ${where} ORDER BY rowid DESC LIMIT @limit`)
       .all({ jobId: jobId ?? null, limit }) as RunRow[];
   }
 
@@ -308,7 +320,7 @@ export class CronStore implements Disposable {
       this.db
         .prepare(
           `DELETE FROM executions WHERE status NOT IN ('claimed', 'running') AND delivery <> 'queued' AND rowid IN (
-             SELECT rowid FROM (SELECT rowid, ROW_NUMBER() OVER (PARTITION BY job_id ORDER BY claimed_at DESC, rowid DESC) AS n FROM executions)
+             SELECT rowid FROM (SELECT rowid, ROW_NUMBER() OVER (PARTITION BY job_id ORDER BY rowid DESC) AS n FROM executions)
              WHERE n > ?)`,
         )
         .run(limits.cron.runsPerJobMax);

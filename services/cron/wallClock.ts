@@ -12,15 +12,6 @@ const formatters = new Map<string, Intl.DateTimeFormat>();
 /** The zone of this machine. */
 export const systemZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-export function isZone(zone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en-US', { timeZone: zone });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Milliseconds that local time is ahead of UTC at an instant. */
 export function offsetMs(zone: string, instantMs: number): number {
   const parts = formatterOf(zone).formatToParts(instantMs);

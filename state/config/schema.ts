@@ -5,6 +5,7 @@
 import { levels } from '../../base/closedWords.ts';
 import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
+import { isZone } from '../../base/time.ts';
 
 const Port = z.number().int().min(0).max(65_535);
 const Names = z.array(z.string());
@@ -400,7 +401,7 @@ export const Config = z.looseObject({
       workers: z.record(z.string(), WorkerConfig).optional(),
     })
     .optional(),
-  timezone: z.string().optional(),
+  timezone: z.string().refine(isZone, { error: 'write a time zone such as Europe/Berlin or UTC' }).optional(),
 });
 export type Config = z.infer<typeof Config>;
 

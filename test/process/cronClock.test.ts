@@ -15,6 +15,19 @@ t.setTimeout(120_000);
 
 const HOUR = 3_600_000;
 
+const blankJob = {
+  prompt: 'p',
+  script: null,
+  deliver: 'local',
+  enabled: true,
+  repeatTimes: null,
+  repeatCompleted: 0,
+  lastRunMs: null,
+  lastStatus: null,
+  lastError: null,
+  createdBy: null,
+};
+
 t.test('set back by two hours while cron was down: an interval and a pattern run again at their pace', async (t) => {
   using home = testHome();
   await using agent = await fakeAgent(home, () => 'done');
@@ -65,23 +78,7 @@ t.test('set back while cron runs: an interval younger than the jump keeps its pa
     ['pattern', '* * * * *'],
   ] as const) {
     const schedule = parseSchedule(text, { nowMs: Date.now(), zone: 'UTC' });
-    const job = {
-      id,
-      name: id,
-      prompt: 'p',
-      script: null,
-      schedule,
-      deliver: 'local',
-      enabled: true,
-      repeatTimes: null,
-      repeatCompleted: 0,
-      nextRunMs: Date.now() + 30_000,
-      lastRunMs: null,
-      lastStatus: null,
-      lastError: null,
-      createdMs: Date.now(),
-      createdBy: null,
-    };
+    const job = { ...blankJob, id, name: id, schedule, nextRunMs: Date.now() + 30_000, createdMs: Date.now() };
     store.insertJob(job);
   }
   store.setNextRun('interval', Date.now() + 600_000);
@@ -98,4 +95,34 @@ t.test('set back while cron runs: an interval younger than the jump keeps its pa
     );
     t.ok(left('pattern') > 0 && left('pattern') <= 60_000, `${backMs}: the pattern follows the clock: ${left('pattern')}`);
   }
+});
+
+t.test('a store that is locked stops no tick: the problem is reported, and what is due is claimed when the lock is gone', async (t) => {
+  using home = testHome();
+  using store = openCronStore(home.cronDb);
+  store.db.pragma('busy_timeout = 50');
+  const problems: (string | null)[] = [];
+  const claimed: string[] = [];
+  const context = {
+    home,
+    profile: 'default',
+    paths: home,
+    config: () => ({ config: {} }),
+    log: createLogger({ sink: { write() {}, close() {} }, component: 'cron' }),
+    reportProblem: (_key: string, problem: { what: string } | null) => problems.push(problem && problem.what),
+  };
+  const parts = { context, store, isBusy: () => false, onClaimed: (ids: string[]) => claimed.push(...ids), onHeld() {} };
+  const schedule = parseSchedule('every 1h', { nowMs: Date.now() - HOUR, zone: 'UTC' });
+  store.insertJob({ ...blankJob, id: 'hourly', name: 'hourly', schedule, nextRunMs: Date.now(), createdMs: Date.now() });
+  const other = new Database(home.cronDb);
+  t.teardown(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  using scheduler = createScheduler(parts as unknown as Parameters<typeof createScheduler>[0]);
+  scheduler.wake();
+  t.equal(problems.length, 1, 'the problem is reported once');
+  scheduler.wake();
+  t.equal(problems.length, 1);
+  other.exec('ROLLBACK');
+  await until('the job is claimed', () => claimed.length === 1);
+  t.equal(problems.at(-1), null, 'the problem is over');
 });

@@ -204,7 +204,6 @@ mcp_servers:
   secret: { url: "https://example.org", headers: { X-Key: "\${REMOTE_KEY}" } }
 services:
   bridge: { command: /nonexistent/bridge }
-timezone: Mars/Olympus
 `,
   });
   const { code, row } = await doctor(home);
@@ -216,7 +215,8 @@ timezone: Mars/Olympus
   t.match(row('mcp:gone'), { status: 'fail', detail: /not on the PATH/ });
   t.match(row('mcp:secret'), { status: 'fail', detail: 'REMOTE_KEY is not set' });
   t.match(row('sidecars:bridge'), { status: 'fail', detail: /not there/ });
-  t.match(row('timezone'), { status: 'fail', detail: /Mars/ });
+  using elsewhere = testHome({ 'config.yaml': 'timezone: Mars/Olympus\n' });
+  t.match((await doctor(elsewhere)).row('config'), { status: 'fail', detail: /timezone/ });
   using newer = testHome({ 'config.yaml': '_config_version: 46\n' });
   t.match((await doctor(newer)).row('config'), { status: 'warn', detail: /newer release \(_config_version 46/, fix: String }, 'lesson 15');
 });
