@@ -7,23 +7,29 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { errnoOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
-import { listProfiles, type Home } from '../state/home.ts';
+import { listProfiles, type Home, type ProfilePaths } from '../state/home.ts';
 import { lockHolder, readLock } from '../state/lock.ts';
 
-/** As `writeFileAtomic` names the sibling of a file. */
-const TEMPORARY = /\.[0-9a-f]{8}\.tmp$/;
+/** As `writeFileAtomic` names the sibling of a file, and as copies of a store are named while they are made. */
+const TEMPORARY = /\.[0-9a-f]{8}\.tmp(?:-wal|-shm|-journal)?$/;
 /** As `acquireLock` names the record that it links into place, also while a dead lock is cleared. */
 const LOCK_RECORD = /\.lock(?:\.clearing)*(?:\.[0-9a-f]{16}|\.clearing)$/;
 
 /** Answers what was removed. */
 export async function sweepLeftovers(home: Home, nowMs = Date.now()): Promise<string[]> {
   const profiles = listProfiles(home).map((name) => home.profile(name));
-  const folders = new Set([home.run.dir, ...profiles.flatMap(({ dir, cronDir }) => [dir, cronDir])]);
+  const folders = new Set([home.run.dir, ...profiles.flatMap(foldersOf)]);
   const files = [...folders].flatMap((folder) => entriesOf(folder).map((name) => join(folder, name)));
   const dead = files.filter((path) => (TEMPORARY.test(path) && isOld(path, nowMs)) || (LOCK_RECORD.test(path) && isDead(path, nowMs)));
   const sockets = files.filter((path) => path.endsWith('.sock') && statSync(path, { throwIfNoEntry: false })?.isSocket());
   for (const path of sockets) if (await refuses(path)) dead.push(path);
   return dead.filter(removed);
+}
+
+/** The path of the copies is written out: the module that names it loads SQLite. */
+function foldersOf({ dir, cronDir }: ProfilePaths): string[] {
+  const output = join(cronDir, 'output');
+  return [dir, cronDir, join(dir, 'backups', 'stores'), ...entriesOf(output).map((job) => join(output, job))];
 }
 
 function isOld(path: string, nowMs: number): boolean {

@@ -25,8 +25,13 @@ t.test('temporary files, lock records and sockets of dead processes are removed;
     old('.env.0a1b2c3d.tmp'),
     old('profiles/work/config.yaml.0a1b2c3d.tmp'),
     old('run/slots.json.0a1b2c3d.tmp'),
+    old('cron/x.0a1b2c3d.tmp'),
+    old('cron/output/job/run.md.0a1b2c3d.tmp'),
+    old('backups/stores/cron-2026-01-01.db.0a1b2c3d.tmp'),
+    old('profiles/work/backups/stores/cron-2026-01-01.db.0a1b2c3d.tmp-journal'),
     home.write(`.env.lock.${hex}`, JSON.stringify(dead)),
     home.write(`run/agent.lock.clearing.${hex}`, JSON.stringify(dead)),
+    home.write(`agent.lock.clearing.${hex}`, JSON.stringify(dead)),
     old(`cron/cron.db.lock.${hex}`, '{"pid":'),
   ];
   const kept = [
