@@ -14,7 +14,11 @@ const id: Argument = { name: 'job', summary: 'id, its unique beginning, or the e
 const jobOptions: Option[] = [
   { flags: '--name <name>', summary: 'a name for people' },
   { flags: '--deliver <target>', summary: 'where the result goes (default local)' },
-  { flags: '--script <file>', summary: 'a file in scripts/ of the home; with a prompt it runs first, without one it is the whole job', complete: 'file' },
+  {
+    flags: '--script <file>',
+    summary: 'a file in scripts/ of the home; with a prompt it runs first, without one it is the whole job',
+    complete: 'file',
+  },
   { flags: '--repeat <times>', summary: 'stop after this many runs' },
   { flags: '--timezone <zone>', summary: 'zone of cron expressions and local times, for example Europe/Berlin' },
 ];

@@ -22,6 +22,7 @@ t.test('a wrong value names the key, line and column, and what it takes', async 
   const table: [text: string, want: Partial<Record<keyof ConfigProblem, unknown>>][] = [
     ['model: gpt-5\n', { line: 1, column: 8, key: 'model', fix: 'model takes a map of keys' }],
     ['# comment\n\ndashboard:\n  port: high\n', { line: 4, column: 9, key: 'dashboard.port', fix: 'dashboard.port takes a number' }],
+    ['timezone: Mars/X\n', { line: 1, column: 11, key: 'timezone', message: /Europe\/Berlin/ }],
     ['dashboard: { port: 70000 }\n', { line: 1, column: 20, key: 'dashboard.port', message: /<=65535/ }],
     ['dashboard: { port: 80.5 }\n', { key: 'dashboard.port', fix: 'dashboard.port takes a whole number' }],
     [
