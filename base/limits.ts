@@ -173,6 +173,12 @@ export const limits = {
     strayLookMs: 5,
     /** The look for strays after a stop of many waits this long for the last of them: a slow one holds the others up no longer. */
     strayGatherMs: 50,
+    /** Life of the process that keeps the pipes of the slots open; it is replaced after half of it, so that it outlives its supervisor for as long as workers do (`worker.orphanMs`). */
+    keeperMs: 1_800_000,
+    /** It is replaced this long after the set of pipes changed, once for all changes until then. */
+    keeperAfterMs: 20,
+    /** It is started again this long after it ended, or could not be started. */
+    keeperRetryMs: 1_000,
     /** An adopted process is looked at this often; its closed connection is heard at once. */
     adoptedLookMs: 1_000,
     /** Black boxes kept for a slot, and the size of one and of all together. */

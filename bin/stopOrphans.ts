@@ -11,7 +11,7 @@ import { dial } from '../ipc/dial.ts';
 import { prepareHome, readToken, type Home } from '../state/home.ts';
 import { acquireHomeLock } from '../state/homeLock.ts';
 import type { HeldLock } from '../state/lock.ts';
-import { slotOfMark, type Marked } from '../state/marks.ts';
+import { KEEPER, slotOfMark, type Marked } from '../state/marks.ts';
 
 /** `look`: finds the processes of the service. Answers the slots that were ended. Errors: LOCK_HELD, STOP_FAILED naming what lives on. */
 export async function stopOrphans(home: Home, { drain, look }: { drain: boolean; look: () => Marked[] }): Promise<string[]> {
@@ -19,7 +19,7 @@ export async function stopOrphans(home: Home, { drain, look }: { drain: boolean;
   if (found.length === 0) return [];
   // Of a home that was removed there is nothing to lock.
   using _lock = existsSync(home.root) ? await lockHome(home) : undefined;
-  const slots = [...new Set(found.map(({ value }) => slotOfMark(value)))];
+  const slots = [...new Set(found.map(({ value }) => slotOfMark(value)))].filter((slot) => slot !== KEEPER);
   const draining = drain ? await askToStop(home, slots) : new Set<number>();
   const left = await endAll(look, draining);
   if (left.length > 0) {

@@ -156,5 +156,8 @@ function psLines(): string[] {
 export const homeIdOf = (root: string): string => digest(root, 12);
 export const slotOfMark = (mark: string): string => mark.slice(mark.indexOf('.') + 1, mark.lastIndexOf('.'));
 
+/** In the place of the slot: the process that keeps the pipes of all slots open. No slot can have this name. */
+export const KEEPER = ':keeper';
+
 /** Every process that carries a mark of this home, whoever started it. */
 export const processesOfHome = (homeId: string): Marked[] => markedProcesses(INCARNATION_VARIABLE, (mark) => mark.startsWith(`${homeId}.`));

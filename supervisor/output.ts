@@ -39,6 +39,8 @@ export interface OutputOptions {
   slot: string;
   redact: Redactor;
   onFlood?: (msg: string, fields: { dropped?: number }) => void;
+  /** Called before the descriptor for the child is closed. */
+  onClose?: (writeFd: number) => void;
 }
 
 const NEWLINE = 0x0a;
@@ -104,6 +106,7 @@ class SlotOutput implements Output {
   #beginning: NodeJS.Immediate | undefined;
   #isOver = false;
   readonly #closing: OpenOptions['closing'];
+  readonly #onClose: OpenOptions['onClose'];
   /** Nothing can be in the pipe yet. */
   #isEmpty: boolean;
   readonly #buffer: Buffer;
@@ -115,7 +118,8 @@ class SlotOutput implements Output {
   #rest: Buffer | undefined;
   readonly #recent = new TailBuffer();
 
-  constructor(path: string, { file, shared, slot, redact, onFlood, buffer, leaveOut, isFresh, closing }: OpenOptions) {
+  constructor(path: string, { file, shared, slot, redact, onFlood, buffer, leaveOut, isFresh, closing, onClose }: OpenOptions) {
+    this.#onClose = onClose;
     this.#closing = closing;
     this.#isEmpty = isFresh;
     this.#file = file;
@@ -192,6 +196,7 @@ class SlotOutput implements Output {
   [Symbol.dispose](): void {
     clearImmediate(this.#beginning);
     this.#isOver = true;
+    this.#onClose?.(this.writeFd);
     this.#closing(() => {
       if (this.#reader) this.#reader.destroy();
       else closeSync(this.#readFd);

@@ -73,9 +73,10 @@ export class SlotProcesses {
     this.#output?.[Symbol.dispose]();
   }
 
-  /** Before a start of many: the pipe is there when its turn comes. Errors: HOME_UNUSABLE. */
-  openOutput(): void {
-    this.#open();
+  /** Before the start: the pipe is ready, and what is left in it was printed by process `pid`. Errors: HOME_UNUSABLE. */
+  openOutput(pid?: number): void {
+    const output = this.#open();
+    if (pid !== undefined) output.from(pid);
   }
 
   spawn(): Incarnation {

@@ -183,8 +183,8 @@ export class SlotRunner {
     return this.#command('restart', actor, cause, { type: 'restart', drain, atMs: this.#now() });
   }
 
-  openOutput(): void {
-    this.#processes.openOutput();
+  openOutput(pid?: number): void {
+    this.#processes.openOutput(pid);
   }
 
   /** Boot: start without anybody waiting. */

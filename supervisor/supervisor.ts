@@ -170,7 +170,7 @@ export class Supervisor {
       told: () => this.#snapshot.soon(),
     });
     const config = () => this.#settings.config;
-    this.#outputs = new SlotOutputs({ dir: options.home.run.dir, config, redact: this.#redact, log: this.log });
+    this.#outputs = new SlotOutputs({ dir: options.home.run.dir, config, redact: this.#redact, log: this.log, trees: this.#trees });
     this.upkeep = new Upkeep({
       home: options.home,
       log: this.log,
@@ -379,9 +379,11 @@ export class Supervisor {
   }
 
   /** What carries a mark of this home but is on no record: its supervisor was killed before it could write it down. */
-  async #sweepUnknown({ alive }: FoundProcesses): Promise<void> {
-    const marks = await this.#trees.sweepHome(new Set(alive.flatMap(({ mark }) => mark ?? [])));
+  async #sweepUnknown({ alive, ended }: FoundProcesses): Promise<void> {
+    const { marks, keepers } = await this.#trees.sweepHome(new Set(alive.flatMap(({ mark }) => mark ?? [])));
     if (marks.length) this.log.warn('processes of an earlier supervisor that it had not recorded were ended', { marks });
+    if (keepers.length > 0) await this.#pipes;
+    this.#outputs.adopt(keepers, this.slots.values(), ended);
   }
 
   /** Re-adopts what is proved ours; what is not wanted any more is stopped in good order. */
@@ -489,7 +491,7 @@ export class Supervisor {
     this.#self?.end();
     this.log.info('ended');
     this.upkeep[Symbol.dispose]();
-    await this.#life.disposeAsync();
+    await Promise.all([this.#life.disposeAsync(), this.#outputs.keeper.end()]);
     await this.#server?.[Symbol.asyncDispose]();
     this.#lock[Symbol.dispose]();
     this.#endedAnswer.resolve();

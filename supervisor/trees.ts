@@ -5,7 +5,8 @@
 import { basename } from 'node:path';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { hexId } from '../base/ids.ts';
-import { homeIdOf, killOnce, processesOfHome } from '../state/marks.ts';
+import { homeIdOf, KEEPER, killOnce, processesOfHome, slotOfMark } from '../state/marks.ts';
+import { identityOf, type ProcessIdentity } from '../state/processIdentity.ts';
 import { Cgroup, CgroupPlace } from './cgroup.ts';
 import { StrayHunt } from './strays.ts';
 
@@ -64,13 +65,17 @@ export class Trees {
 
   /**
    * At boot: kills what carries a mark of this home but belongs to no adopted incarnation (a supervisor killed
-   * between starting a process and recording it, or leftovers of a slot that ended meanwhile). Answers the marks.
+   * between starting a process and recording it, or leftovers of a slot that ended meanwhile). Answers the marks, and
+   * the keepers of pipes, which live on until these pipes are open here.
    */
-  async sweepHome(adopted: ReadonlySet<string>): Promise<string[]> {
-    const strangers = processesOfHome(this.#homeId).filter(({ value }) => !adopted.has(value));
+  async sweepHome(adopted: ReadonlySet<string>): Promise<{ marks: string[]; keepers: ProcessIdentity[] }> {
+    const unknown = processesOfHome(this.#homeId).filter(({ value }) => !adopted.has(value));
+    const isKeeper = ({ value }: { value: string }) => slotOfMark(value) === KEEPER;
+    const keepers = unknown.filter(isKeeper).map(({ pid }) => identityOf(pid));
+    const strangers = unknown.filter((one) => !isKeeper(one));
     const marks = [...new Set(strangers.map(({ value }) => value))];
     killOnce(strangers);
     await Promise.all([...marks.map((mark) => this.#strays.kill(mark)), this.#place?.sweep(this.#homeId, adopted)]);
-    return marks;
+    return { marks, keepers };
   }
 }
