@@ -1,7 +1,7 @@
 /**
  * What a child prints, kept through everything: a named pipe whose both ends are open for reading and
- * writing, so neither the child's end nor ours breaks it. While no supervisor reads, the pipe holds what
- * fits and the next supervisor reads it (stack §4). A chunk is read, noted in the journal and written to the
+ * writing, so neither the child's end nor ours breaks it. While no supervisor reads, the keeper holds the
+ * pipe open (keeper.ts), and the next supervisor reads what is in it. A chunk is read, noted in the journal and written to the
  * slot's log within one turn of the loop; what a killed supervisor had in its hands the next one finds there.
  */
 import { execFileSync, spawn } from 'node:child_process';
@@ -44,6 +44,7 @@ export interface OutputOptions {
 }
 
 const NEWLINE = 0x0a;
+const NO_PLACE = { inode: 0, sizeBytes: 0 };
 /** Before a chunk in the buffer: the journal's head and an unfinished line. */
 const CHUNK_AT = journalHeadBytes + limits.logs.captureLineMaxBytes;
 /** Reads of one look into the pipe: a child that writes without end must not hold the loop. */
@@ -113,6 +114,7 @@ class SlotOutput implements Output {
   readonly #lines: LineWriter;
   readonly #journal: OutputJournal;
   readonly #file: LogFile;
+  readonly #shared: boolean;
   readonly #listeners = new Set<(line: string) => void>();
   /** The line whose end has not come. */
   #rest: Buffer | undefined;
@@ -123,6 +125,7 @@ class SlotOutput implements Output {
     this.#closing = closing;
     this.#isEmpty = isFresh;
     this.#file = file;
+    this.#shared = shared;
     this.#buffer = buffer.bytes;
     this.#lines = new LineWriter({
       file,
@@ -135,7 +138,7 @@ class SlotOutput implements Output {
     });
     this.#journal = new OutputJournal(`${path}.journal`);
     const left = this.#journal.read();
-    if (left) this.#takeOver(left, shared);
+    if (left) this.#takeOver(left);
     this.writeFd = openSync(path, constants.O_RDWR);
     this.#readFd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     // Of many programs that start together all are started first; until then the pipe holds what they say.
@@ -211,7 +214,7 @@ class SlotOutput implements Output {
   }
 
   /** What an earlier supervisor had read: its lines if they are not in the log for certain, and the unfinished one. */
-  #takeOver({ bytes, pending, repeats }: Noted, shared: boolean): void {
+  #takeOver({ bytes, pending, repeats }: Noted): void {
     const at = this.#place(bytes);
     if (!pending) {
       const end = bytes.lastIndexOf(NEWLINE);
@@ -219,8 +222,8 @@ class SlotOutput implements Output {
       return this.#hold(at.start + end + 1, at.end);
     }
     // A log of our own goes back to where it stood; with other writers in it a line twice is better than none.
-    if (!shared) this.#file.cutBack(pending);
-    this.#deal(at.start, at.end);
+    if (!this.#shared) this.#file.cutBack(pending);
+    this.#deal(at.start, this.#note(at.start, at.end), at.end);
   }
 
   #place(bytes: Buffer): { start: number; end: number } {
@@ -231,18 +234,27 @@ class SlotOutput implements Output {
   /** Deals with so many bytes that were read into the buffer. */
   #take(bytes: number): void {
     const end = CHUNK_AT + bytes;
-    this.#recent.push(this.#buffer.subarray(CHUNK_AT, end));
     const start = CHUNK_AT - (this.#rest?.length ?? 0);
     this.#rest?.copy(this.#buffer, start);
-    this.#deal(start, end);
+    // First of all: until it is noted, a kill loses it.
+    const cut = this.#note(start, end);
+    this.#recent.push(this.#buffer.subarray(CHUNK_AT, end));
+    this.#deal(start, cut, end);
   }
 
-  /** Notes, writes the whole lines, holds what is left. */
-  #deal(start: number, end: number): void {
+  /** Answers where the whole lines end. */
+  #note(start: number, end: number): number {
+    const cut = this.#buffer.lastIndexOf(NEWLINE, end - 1) + 1;
+    // A log with other writers is never cut back, so that its place need not be asked for: two system calls.
+    const place = this.#shared ? NO_PLACE : this.#file.place();
+    this.#journal.note(this.#buffer, { start, length: end - start, place: cut > start ? place : undefined });
+    return cut;
+  }
+
+  /** Writes the whole lines, which end at `cut`, and holds what is left. */
+  #deal(start: number, cut: number, end: number): void {
     const buffer = this.#buffer;
-    const cut = buffer.lastIndexOf(NEWLINE, end - 1) + 1;
     const whole = cut > start;
-    this.#journal.note(buffer, { start, length: end - start, place: whole ? this.#file.place() : undefined });
     if (whole) {
       this.#lines.write(start, cut);
       this.#journal.done(this.#lines.repeats);

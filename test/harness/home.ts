@@ -4,6 +4,7 @@ import { createServer, type ListenOptions, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openHome, prepareHome, type Home } from '../../state/home.ts';
+import { homeIdOf, KEEPER, killOnce, processesOfHome, slotOfMark } from '../../state/marks.ts';
 
 export interface TestHome extends Home, Disposable {
   write(relative: string, content: string): string;
@@ -21,7 +22,11 @@ export function testHome(files: Record<string, string> = {}): TestHome {
   for (const [name, content] of Object.entries(files)) write(name, content);
   return Object.assign(home, {
     write,
-    [Symbol.dispose]: () => rmSync(dirname(home.root), { recursive: true, force: true }),
+    [Symbol.dispose]: () => {
+      // Of a supervisor that the test killed.
+      killOnce(processesOfHome(homeIdOf(home.root)).filter(({ value }) => slotOfMark(value) === KEEPER));
+      rmSync(dirname(home.root), { recursive: true, force: true });
+    },
   });
 }
 
