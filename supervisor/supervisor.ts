@@ -196,8 +196,7 @@ export class Supervisor {
     for (const slot of found.stopped) this.#stopped.add(slot);
     const wanted = this.#reconcile();
     this.#pipes = this.#outputs.prepare(wanted.map(({ spec }) => spec));
-    // Whoever waits for it hears of it.
-    this.#pipes.catch(() => {});
+    this.#pipes.catch(() => {}); // reported where it is awaited
     if (wanted.length >= limits.supervisor.manyStarts) giveMemoryBack();
     await Promise.all(found.leftovers.map((record) => sweepTree(record, this.#trees)));
     await this.#sweepUnknown(found);

@@ -111,6 +111,7 @@ const starters = [
   'state/marks.ts',
   'state/processIdentity.ts',
   'supervisor/incarnation.ts',
+  'supervisor/keeper.ts',
   'supervisor/output.ts',
   'systemd/notify.ts',
   'systemd/sweep.ts',
