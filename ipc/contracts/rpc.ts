@@ -4,6 +4,7 @@
  * rpcEvents.ts, the other subjects beside them, all of it in rpcTable.ts.
  */
 import { z } from '../../base/lazyZod.ts';
+import { limits } from '../../base/limits.ts';
 import { rpcMethod, type Method } from '../method.ts';
 import { Surface } from './agent.ts';
 import { EventParams } from './rpcEvents.ts';
@@ -126,6 +127,8 @@ export const promptSubmit = rpcMethod('prompt.submit', {
     unattended: z.boolean().optional(),
   }),
   result: z.object({ status: z.enum(['streaming', 'queued', 'steered']), message_id: z.number() }),
+  // A locked store is waited for.
+  timeoutMs: limits.state.promptRetryMs + 10_000,
 });
 
 export const sessionMethods: readonly Method[] = [

@@ -187,7 +187,7 @@ t.test('scripts run by the interpreters that are there', async (t) => {
   t.match(await tool.run({ language: 'node', code: 'console.log(6 * 7)' }, run), { text: '42' });
   t.match(await tool.run({ language: 'node', code: 'while (true);', timeout: 0.3 }, run), { isError: true, text: /stopped after/ });
   t.match(await tool.run({ language: 'ruby', code: 'x' }, run), { isError: true, text: /Wrong arguments/ });
-  t.match(tool.danger!({ language: 'node', code: 'x' }), { rule: 'execute_code:node', reasons: [/cannot be told/] });
+  t.match(tool.danger!({ language: 'node', code: 'x' }), { rule: /^this node script \([0-9a-f]{16}\)$/, reasons: [/node script/] });
   t.equal(tool.danger!({ language: 'bash', code: 'x' }), undefined, 'a shell script is judged as a command');
 });
 

@@ -178,7 +178,7 @@ t.test('a bad call comes back as a result the model can act on', async (t) => {
   const call = (name: string, args: unknown) => tools.run({ id: '1', name, args }, quiet());
   t.match(await call('echo', { value: 'hi' }), { text: 'hi', isError: false });
   t.match(await call('echo', { value: 5 }), { isError: true, text: /Wrong arguments for echo: value: .*string/ });
-  t.match(await call('echo', 'say hi'), { isError: true, text: /not a JSON object: "say hi"\. It takes \{"value"/ });
+  t.match(await call('echo', 'say hi'), { isError: true, text: /not a JSON object: "say hi".*\{"value"/ });
   t.match(await call('echo', '[1]'), { isError: true, text: /not a JSON object/ });
   t.match(await call('terminal', {}), { isError: true, text: 'TOOL_REFUSED: not here, because' });
   t.match(await call('nope', {}), { isError: true, text: /^TOOL_UNKNOWN: .*use one of echo/ });

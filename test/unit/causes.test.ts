@@ -69,7 +69,7 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       name: 'corrupt',
       ending: { code: 1, tail: ['SqliteError: database disk image is malformed'] },
       cause: /database of it is damaged/,
-      fix: /agent sessions recover/,
+      fix: /agent recover/,
       permanent: true,
     },
     {

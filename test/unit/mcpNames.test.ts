@@ -66,7 +66,7 @@ t.test('results: text first, other blocks described, everything under the bound'
   ];
   t.equal(
     boundResult({ content: blocks, isError: false }).text,
-    ['a', '[image image/png, 1 KiB]', 'inside', '[resource file:///y, application/zip]', '[resource z: file:///z]', '[block]'].join('\n'),
+    ['a', '[image image/png, 1 KiB]', 'inside', '[resource file:///y, application/zip]', '[resource z: file:///z]', 'null'].join('\n'),
   );
   t.equal(boundResult({ content: [], structured: { n: 1 }, isError: false }).text, '{"n":1}', 'structured alone is text too');
   const bound = boundResult(
@@ -106,7 +106,7 @@ t.test('settings: transport, secrets and the key by which servers are shared', a
     callMs: 1_500,
   });
   t.match(read({ url: 'http://h', transport: 'sse' }).settings, { transport: 'sse' });
-  t.match(read({ url: 'http://h', command: 'x', transport: 'stdio' }).settings, { transport: 'stdio' });
+  t.match(read({ url: 'http://h', command: 'x', transport: 'stdio' }), { settings: undefined, problem: String });
   t.match(
     [read({}), read({ transport: 'http', command: 'x' })],
     [{ settings: undefined, problem: /needs "command"/ }, { settings: undefined }],
