@@ -42,10 +42,10 @@ class IrcAdapter implements Adapter {
   }
 
   validate(): void {
-    const wrong = this.#settings.channels.find((channel) => !/^[#&+!][^\s,\0\x07:]{1,199}$/.test(channel));
+    const wrong = this.#settings.channels.find((channel) => !/^[#&+!][^\s,\0\x07:]{1,199}(?: [^\s,\0:][^\s,\0]*)?$/.test(channel));
     if (wrong !== undefined)
-      throw new AgentError('CONFIG_INVALID', `platforms.irc.channels: "${wrong}" is no channel`, {
-        fix: 'write names like "#room", in quotes',
+      throw new AgentError('CONFIG_INVALID', `platforms.irc.channels: "${wrong.split(' ')[0]}" is no channel`, {
+        fix: 'write names like "#room" or "#room key", in quotes',
       });
   }
 
@@ -77,7 +77,7 @@ class IrcAdapter implements Adapter {
   isReady(chat: string): boolean {
     const connection = this.#connection;
     if (!connection?.isOpen) return false;
-    return connection.isJoined(chat) || !this.#settings.channels.some((channel) => channel.toLowerCase() === chat);
+    return connection.isJoined(chat) || !this.#settings.channels.some((channel) => channel.split(' ')[0]!.toLowerCase() === chat);
   }
 
   split(chat: string, text: string): string[] {

@@ -12,6 +12,7 @@ import { SendError } from '../adapter.ts';
 
 export interface IrcParts {
   options: Pick<IrcOptions, 'host' | 'port' | 'nick' | 'username' | 'gecos' | 'password' | 'tls' | 'rejectUnauthorized'>;
+  /** Each with its key behind a space, where it has one. */
   channels: string[];
   onMessage(message: IrcMessageEvent, kind: 'privmsg' | 'action'): void;
   onJoined(channel: string): void;
@@ -74,7 +75,8 @@ export class IrcConnection {
     }
     this.#isOpen = true;
     this.#listen();
-    await Promise.all(channels.map((channel) => this.join(channel, signal).catch((thrown: Error) => onRefused(channel, thrown.message))));
+    const names = channels.map((channel) => channel.split(' ')[0]!);
+    await Promise.all(names.map((channel) => this.join(channel, signal).catch((thrown: Error) => onRefused(channel, thrown.message))));
   }
 
   /** Enters a channel, or answers at once when we are in it. Errors: SendError permanent (refused) or transient. */
@@ -92,7 +94,8 @@ export class IrcConnection {
     this.#client.on('join', onJoin);
     this.#client.on('irc error', onError);
     try {
-      this.#client.raw('JOIN', channel);
+      const key = this.#parts.channels.find((one) => one.split(' ')[0]!.toLowerCase() === name)?.split(' ')[1];
+      this.#client.raw('JOIN', channel, ...(key ? [key] : []));
       await within(Promise.race([entered.promise, this.#gone()]), { ms: limits.gateway.joinMs, signal, what: `entering ${channel}` });
     } catch (thrown) {
       throw thrown instanceof SendError ? thrown : new SendError('transient', (thrown as Error).message, { cause: thrown });
@@ -150,6 +153,15 @@ export class IrcConnection {
           new AgentError('CONFIG_INVALID', `the server refuses the password: ${reason ?? error}`, { fix: 'correct IRC_PASSWORD in .env' }),
         );
       else if (error === 'irc') registered.reject(new AgentError('PLATFORM_DOWN', `the server refuses us: ${reason}`));
+    });
+    this.#client.on('sasl failed', ({ reason, message }) => {
+      // A server without SASL may still have taken it as the password of the server.
+      if (reason === 'capability_missing' || reason === 'unsupported_mechanism') return;
+      registered.reject(
+        new AgentError('CONFIG_INVALID', `the server refuses the password for the account "${options.nick}": ${message ?? reason}`, {
+          fix: 'correct IRC_PASSWORD in .env, or set platforms.irc.nick to the name of the account',
+        }),
+      );
     });
     this.#client.on('socket close', (cause) => {
       const why = cause instanceof Error ? cause.message : 'the server closed the connection';

@@ -47,6 +47,7 @@ declare module 'irc-framework' {
     'nick in use': [{ nick: string; reason: string }];
     'nick invalid': [{ nick: string; reason: string }];
     'irc error': [{ error: string; channel?: string; nick?: string; reason?: string }];
+    'sasl failed': [{ reason: string; message?: string }];
     'socket close': [unknown];
     'ping timeout': [];
   }
