@@ -1,18 +1,19 @@
 /**
- * The MCP client: handshake, tools, calls, pings over any wire. Reads what servers really send: blocks and fields
- * that are unknown are kept, an answer without a usable result fails its request alone. A request is cancelled at
- * the server only while it is in flight, and never the handshake.
+ * The MCP client: the SDK's handshake, requests, timeouts and progress over our wires, for tools, calls and pings. The
+ * SDK is loaded with the first server (7 MB). Blocks and fields that are unknown are kept, an answer without a usable
+ * result fails its request alone, and nothing is kept of a request that has ended.
  */
-import { AgentError } from '../../base/errors.ts';
+import { AgentError, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { abortReason } from '../../base/time.ts';
+import { abortReason, joinSignals, within } from '../../base/time.ts';
 import { openHttpWire, type Fetch } from './httpWire.ts';
 import type { HttpSettings } from './settings.ts';
 import { openSseWire } from './sseWire.ts';
 import type { StdioChild } from './stdioChild.ts';
 import { createTlsFetch } from './tls.ts';
 import type { ServerAnswer } from './toolResult.ts';
-import { failed, networkFailure, type Message, type Wire, type WireEvents } from './wire.ts';
+import { failed, type WireEvents } from './wire.ts';
+import { isObject, shape, text, WireTransport, type Connect } from './wireTransport.ts';
 
 export interface ServerTool {
   tool: string;
@@ -46,18 +47,16 @@ export interface SessionOptions {
   onClosed(): void;
 }
 
-const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'];
-
-type Connect = (events: WireEvents) => Wire | Promise<Wire>;
-
 /** Errors: MCP_FAILED. */
 export function openStdioSession(child: StdioChild, options: SessionOptions): Promise<Session> {
+  let receive: WireEvents['onMessage'] = () => {};
+  child.onLine = (line) => {
+    const value = parsed(line);
+    if (isObject(value) && ('method' in value || 'id' in value)) receive(value);
+    else child.noteGarbage(line);
+  };
   const connect: Connect = (events) => {
-    child.onLine = (line) => {
-      const value = parsed(line);
-      if (isObject(value) && ('method' in value || 'id' in value)) events.onMessage(value);
-      else child.noteGarbage(line);
-    };
+    receive = events.onMessage;
     void child.ended.then(() => events.onClosed());
     return {
       send: (message) => child.send(JSON.stringify(message)),
@@ -97,147 +96,93 @@ async function openOver(settings: HttpSettings, options: SessionOptions, fetch?:
   }
 }
 
-interface Pending {
-  resolve(result: Record<string, unknown>): void;
-  reject(thrown: unknown): void;
-  /** The server works on it: the time starts again. */
-  progress(): void;
-}
-
 interface RequestOptions {
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignal;
   timeoutMs: number;
-  /** The handshake must not be cancelled. */
-  cancellable?: boolean;
   /** Progress prolongs it, up to this. */
   totalMs?: number;
 }
 
 async function openSession(connect: Connect, options: SessionOptions): Promise<Session> {
-  const pending = new Map<number, Pending>();
-  let nextId = 0;
-  let heardAtMs = performance.now();
+  const [{ Client }, types] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
   let open = true;
-
-  const end = () => {
-    for (const { reject } of pending.values()) reject(failed('broken', 'the connection was closed'));
-  };
-  const receive = (value: unknown): void => {
-    heardAtMs = performance.now();
-    for (const message of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      if (!isObject(message)) continue;
-      if (typeof message.method === 'string') receiveCall(message as unknown as Message & { method: string });
-      else receiveAnswer(message);
-    }
-  };
-  const receiveCall = ({ id, method, params }: Message & { method: string }): void => {
-    if (id !== undefined) {
-      const error = { code: -32_601, message: `${method} is not supported` };
-      return post(method === 'ping' ? { jsonrpc: '2.0', id, result: {} } : { jsonrpc: '2.0', id, error });
-    }
-    if (method === 'notifications/tools/list_changed') options.onToolsChanged();
-    else if (method === 'notifications/progress') pending.get(Number(params?.progressToken))?.progress();
-  };
-  const receiveAnswer = ({ id, result, error }: Record<string, unknown>): void => {
-    // A server that could not read a request answers without its id.
-    const waiting = id == null && pending.size === 1 ? [...pending.values()][0] : pending.get(Number(id));
-    if (isObject(error)) {
-      const { message, code } = error;
-      return waiting?.reject(failed('answer', text(message) || 'it answered with an error', { rpc_code: Number(code) }));
-    }
-    if (isObject(result)) return waiting?.resolve(result);
-    waiting?.reject(failed('answer', `it answered with ${shape(result)} where a result is needed`));
-  };
-
-  const wire = await connect({
-    onMessage: receive,
-    onTrouble: () => open && options.onTrouble(),
-    onClosed() {
+  // Not `client.onclose`, which also reports the SDK's own end of a handshake that failed.
+  const watched: Connect = (events) => {
+    const onClosed = () => {
       if (open) options.onClosed();
       open = false;
-      end();
-    },
-  });
-  const never = new AbortController().signal;
-  const post = (message: Message): void => void wire.send(message, never).catch(() => open && options.onTrouble());
-
-  function request(method: string, params: Record<string, unknown>, given: RequestOptions): Promise<Record<string, unknown>> {
-    const { signal, timeoutMs, cancellable = true, totalMs = timeoutMs } = given;
-    const id = nextId++;
-    const sending = new AbortController();
-    const answer = Promise.withResolvers<Record<string, unknown>>();
-    const giveUp = (reason: unknown) => {
-      if (!pending.has(id)) return;
-      const why = reason instanceof Error ? reason.message : 'cancelled';
-      if (cancellable && open) post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: why } });
-      answer.reject(reason);
-      sending.abort(reason);
+      events.onClosed();
     };
-    const onAbort = () => giveUp(abortReason(signal!));
-    const endsAtMs = performance.now() + totalMs;
-    const expire = () => giveUp(new AgentError('TIMEOUT', `${method} took longer than ${timeoutMs} ms`));
-    let timer = setTimeout(expire, timeoutMs);
-    const progress = () => {
-      clearTimeout(timer);
-      timer = setTimeout(expire, Math.min(timeoutMs, endsAtMs - performance.now()));
-    };
-    if (signal?.aborted) answer.reject(abortReason(signal));
-    else {
-      signal?.addEventListener('abort', onAbort, { once: true });
-      pending.set(id, { resolve: answer.resolve, reject: answer.reject, progress });
-      wire.send({ jsonrpc: '2.0', id, method, params }, sending.signal).catch((thrown: unknown) => answer.reject(networkFailure(thrown)));
-    }
-    return answer.promise.finally(() => {
-      clearTimeout(timer);
-      pending.delete(id);
-      signal?.removeEventListener('abort', onAbort);
-    });
-  }
+    return connect({ ...events, onClosed });
+  };
+  const transport = new WireTransport(watched, types.SUPPORTED_PROTOCOL_VERSIONS);
+  const client = new Client({ name: 'agent-service', version: options.version });
+  client.onerror = () => void (open && options.onTrouble());
+  client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => options.onToolsChanged());
 
-  const close = async () => {
+  // Not `client.close`: after a failed handshake it would not wait for the wire.
+  const close = () => {
     open = false;
-    await wire.close();
-    end();
+    return transport.close();
   };
   const { connectMs, signal } = options;
-  let hello: Record<string, unknown>;
   try {
-    const params = { protocolVersion: VERSIONS[0], capabilities: {}, clientInfo: { name: 'agent-service', version: options.version } };
-    hello = await request('initialize', params, { signal, timeoutMs: connectMs, cancellable: false });
-    const version = text(hello.protocolVersion);
-    if (!VERSIONS.includes(version)) {
-      throw failed('answer', `it speaks version ${version || 'unknown'} of the protocol; known are ${VERSIONS.join(', ')}`, {
-        permanent: true,
-      });
-    }
-    wire.opened(version);
-    await wire.send({ jsonrpc: '2.0', method: 'notifications/initialized' }, signal);
+    const connecting = client.connect(transport, { timeout: connectMs });
+    await within(connecting, { ms: connectMs, signal, what: 'the MCP handshake' });
   } catch (thrown) {
-    await close().catch(() => {});
-    throw signal.aborted ? abortReason(signal) : thrown;
+    await close();
+    throw signal.aborted ? abortReason(signal) : failureOf(thrown, 'the MCP handshake');
   }
-  const hasTools = isObject(hello.capabilities) && isObject(hello.capabilities.tools);
+
+  async function request(method: string, params: Record<string, unknown>, { signal, timeoutMs, totalMs }: RequestOptions) {
+    const giveUp = new AbortController();
+    // The SDK leaves its listener on the signal for ever: this one ends with the request.
+    using own = joinSignals(giveUp.signal, ...(signal ? [signal] : []));
+    const progress = { onprogress() {}, resetTimeoutOnProgress: true, maxTotalTimeout: totalMs };
+    const limit = { timeout: timeoutMs, ...(totalMs === undefined ? {} : progress) };
+    try {
+      return await client.request({ method, params }, types.ResultSchema, { signal: own.signal, ...limit });
+    } catch (thrown) {
+      if (signal?.aborted) throw abortReason(signal);
+      const failure = failureOf(thrown, method);
+      // At the limit of the total time the SDK does not cancel the request.
+      if (failure.code === 'TIMEOUT') giveUp.abort(failure);
+      throw failure;
+    }
+  }
 
   return {
-    instructions: text(hello.instructions),
-    listTools: (listing) => (hasTools ? listTools(request, listing, connectMs) : Promise.resolve([])),
+    instructions: client.getInstructions() ?? '',
+    listTools: (listing) => (client.getServerCapabilities()?.tools ? listTools(request, listing, connectMs) : Promise.resolve([])),
     async callTool(tool, args, { signal: calling, timeoutMs }) {
-      const params = { name: tool, arguments: args, _meta: { progressToken: nextId } };
-      const result = await request('tools/call', params, {
-        signal: calling,
-        timeoutMs,
-        totalMs: Math.max(timeoutMs, limits.mcp.callTotalMs),
-      });
+      const totalMs = Math.max(timeoutMs, limits.mcp.callTotalMs);
+      // Not `client.callTool`, which compiles and enforces the output schemas of tools.
+      const result = await request('tools/call', { name: tool, arguments: args }, { signal: calling, timeoutMs, totalMs });
       const { content, structuredContent: structured, isError } = result;
       const blocks: unknown[] = Array.isArray(content) ? content : content == null ? [] : [content];
       return { content: blocks, ...(structured == null ? {} : { structured }), isError: isError === true };
     },
     async ping(timeoutMs) {
-      await request('ping', {}, { timeoutMs, cancellable: false });
+      await request('ping', {}, { timeoutMs });
     },
-    heardAtMs: () => heardAtMs,
+    heardAtMs: () => transport.heardAtMs,
     close,
   };
+}
+
+/** The SDK's code for a request that timed out. */
+const REQUEST_TIMEOUT = -32_001;
+
+/** What was wrong with `what`. A server may answer with any of the SDK's own codes: its errors come as the data of the SDK's. */
+function failureOf(thrown: unknown, what: string): AgentError {
+  if (isAgentError(thrown)) return thrown;
+  const { code, data } = thrown as { code?: unknown; data?: { timeout?: number; maxTotalTimeout?: number } };
+  if (isAgentError(data)) return data;
+  if (code !== REQUEST_TIMEOUT) return failed('broken', 'the connection was closed', { cause: thrown });
+  return new AgentError('TIMEOUT', `${what} took longer than ${data?.timeout ?? data?.maxTotalTimeout} ms`, { cause: thrown });
 }
 
 type Request = (method: string, params: Record<string, unknown>, options: RequestOptions) => Promise<Record<string, unknown>>;
@@ -271,11 +216,6 @@ function toolOf(value: unknown): ServerTool | undefined {
     hints: { readOnly: hints.readOnlyHint === true, destructive: hints.destructiveHint === true },
   };
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const shape = (value: unknown): string =>
-  value === undefined ? 'nothing' : Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`;
 
 function parsed(line: string): unknown {
   try {

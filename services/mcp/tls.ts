@@ -50,7 +50,7 @@ export function createTlsFetch({ cert, key, passphrase, verify }: TlsSettings): 
 function ask(agent: Agent, url: URL, { method = 'GET', headers, body, signal }: RequestInit = {}): Promise<Response> {
   return new Promise((resolve, reject) => {
     const options = { method, headers: Object.fromEntries(new Headers(headers)), ...(signal ? { signal } : {}) };
-    // The SDK's older transport follows the address that the server names: of the same origin, so it is https as well.
+    // The SSE wire follows the address that the server names: of the same origin, so it is https as well.
     const sent = url.protocol === 'https:' ? httpsRequest(url, { ...options, agent }) : httpRequest(url, options);
     sent.once('error', reject);
     sent.once('response', (answer) => {
