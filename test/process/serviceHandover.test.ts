@@ -92,7 +92,7 @@ t.test('a restart of the gateway under load refuses no webhook, loses none and d
   });
   await using service = await startService(home, { env: { AGENT_GATEWAY_BOOTSTRAP_STATE: 'running' } });
   await service.ready();
-  await until('webhooks are taken', async () => (await ask(port, '/webhooks/none', { body: '{}' })).status === 404);
+  await until('webhooks are taken', async () => (await ask(port, '/webhooks/none', { body: '{}' })).status === 401);
   const sent = 24;
   const answers: Answer[] = [];
   let next = 0;

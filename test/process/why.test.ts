@@ -20,7 +20,7 @@ t.test('a parked slot: the sentence and the fix first, how often, the last lines
     t.match(stdout, /^parked: 5 failed starts within 10 minutes.*the flux capacitor is missing/);
     t.match(stdout, /5 times on record, first 20\S+ [\d:]{8}\)  signature [0-9a-f]{12}$/m);
     t.match(stdout, /^Last lines it printed\n  Error: the flux capacitor is missing$/m);
-    t.match(stdout, /^Around it\n  process \d+, version 0\.0\.0, code test$/m);
+    t.match(stdout, /^Around it\n  process \d+, version 0\.0\.0, code source$/m);
     t.match(await cli(['why', 'b'], { home }), {
       code: 0,
       stdout: /^b has no abnormal end on record; the supervisor watches it since 20\S+ [\d:]{8} \(.* ago\)\. It is ready since /,
@@ -69,7 +69,7 @@ t.test('a parked slot: the sentence and the fix first, how often, the last lines
     times: 5,
     sentence: /flux capacitor/,
     tail: ['Error: the flux capacitor is missing'],
-    ends: [{ code: 'test' }],
+    ends: [{ code: 'source' }],
   });
 });
 
