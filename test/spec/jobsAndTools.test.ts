@@ -56,7 +56,11 @@ t.test('http.6 /api/mcp/servers lists, adds, tests, switches and removes; the pr
   t.equal((await send(dashboard, 'GET', '/api/mcp/servers?profile=nope')).status, 404);
 
   const tested = await send(dashboard, 'POST', '/api/mcp/servers/env/test', { profile: 'work' });
-  t.match(tested.json(), { ok: true, error: null, tools: [{ name: 'env', description: 'of-work [redacted] info' }] });
+  t.match(tested.json(), {
+    ok: true,
+    error: null,
+    tools: [{ name: 'env', description: /^of-work (?:hunter2-hunter2|\[redacted\]) info$/ }],
+  });
 
   for (const [body, path] of [
     [{ name: 'env', command: 'x' }, 'name'],

@@ -79,7 +79,7 @@ t.test(
       ],
     });
     t.equal((await cli(['webhook', 'remove', 'build'], { home })).code, 0);
-    t.equal((await post(url, '{}', secret)).status, 404, 'removed: gone at once');
+    t.equal((await post(url, '{}', secret)).status, 401, 'removed: gone at once');
     t.notOk(Object.values(readEnvVariables(home.env)).includes(secret), 'with its secret');
   },
 );
