@@ -86,7 +86,7 @@ export function may(principal: Principal, act: Act, { own = true, listed = false
   return extent === 'all' || (extent === 'own' && own);
 }
 
-/** Errors: FORBIDDEN with what was refused and who may do it. */
+/** Errors: NOT_PERMITTED, with what was refused and who may do it. */
 export function requireMay(principal: Principal, act: Act, what: string): void {
   if (may(principal, act)) return;
   throw new AgentError('NOT_PERMITTED', `${what} is not allowed from ${placeOf(principal)}`, {
