@@ -18,7 +18,8 @@ export function createConfig(home: Home, paths: ProfilePaths): () => LoadedConfi
   let good: LoadedConfig | undefined;
   return byFile(paths.config, () => {
     const loaded = loadConfig(home, paths);
-    if (!loaded.problem) good = loaded;
+    // An empty file is often one that is being written at this moment: in force, but nothing to fall back to.
+    if (!loaded.problem && loaded.text?.trim()) good = loaded;
     return loaded.problem && good ? { ...good, problem: loaded.problem } : loaded;
   });
 }
