@@ -79,7 +79,8 @@ export function openSystemd(scope: ServiceScope, user: ServiceUser, { linger = t
       const installed = readText(file);
       const before = await show();
       // A manager that does not run knows nothing of it either.
-      if (installed === undefined && (before.LoadState ?? 'not-found') === 'not-found') return tell({ did: 'kept', what: `${file} is not there` });
+      if (installed === undefined && (before.LoadState ?? 'not-found') === 'not-found')
+        return tell({ did: 'kept', what: `${file} is not there` });
       await order(tell, ['disable', '--now', UNIT_NAME], stopMsOf(installed) + limits.service.startMarginMs);
       rmSync(file, { force: true });
       tell({ did: 'removed', what: file });
