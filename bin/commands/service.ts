@@ -1,5 +1,4 @@
 /** `agent service …`: the supervisor as a service of systemd or launchd. */
-import { existsSync } from 'node:fs';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { painter } from '../../base/paint.ts';
@@ -137,19 +136,13 @@ const NOT_INSTALLED = 'there is no service here';
 export async function uninstall(input: Input): Promise<number> {
   const found = await target(input);
   const unusable = await whyNotHere(found);
-  // A manager that does not run cannot run what is not installed.
-  if (unusable && found.manager && !existsSync(found.manager.file)) return reportRemoved(input, found, []);
   if (unusable || !found.manager) throw unusableError(unusable!, NOT_INSTALLED);
   const steps: ServiceStep[] = [];
   const { manager } = found;
   await withProgress('stopping the service', () => manager.remove(tell(steps, input)));
-  return reportRemoved(input, found, steps);
-}
-
-function reportRemoved(input: Input, { home }: ServiceTarget, steps: readonly ServiceStep[]): number {
   const removed = steps.some(({ did }) => did === 'removed');
   if (input.json) printJson({ steps, removed });
-  else print(removed ? `The service is removed; ${home.root} stays as it is.` : 'It was not installed.');
+  else print(removed ? `The service is removed; ${found.home.root} stays as it is.` : 'It was not installed.');
   return exitCodes.ok;
 }
 
