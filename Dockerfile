@@ -32,7 +32,7 @@ EXPOSE 9119
 STOPSIGNAL SIGTERM
 # 0: every wanted slot is ready.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 CMD ["agent", "status"]
-# tini is process 1: it hands signals on and reaps what loses its parent, which Node cannot.
-ENTRYPOINT ["tini", "--", "node", "/opt/agent-service/dist/bin/agentd.js"]
+# It puts tini above itself, which hands signals on and reaps what loses its parent, and keeps no secret of `docker run -e`.
+ENTRYPOINT ["node", "/opt/agent-service/dist/bin/agentd.js"]
 # Inside, the dashboard has to listen beyond loopback to be reachable at all; publish it on 127.0.0.1 alone (compose.yaml does).
 CMD ["--host", "0.0.0.0", "--insecure"]

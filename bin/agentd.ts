@@ -17,14 +17,14 @@ import { release } from '../state/release.ts';
 import { givenPlace } from '../state/startedWith.ts';
 import { startSupervisor, type Supervisor } from '../supervisor/supervisor.ts';
 import { openNotifier } from '../systemd/notify.ts';
-import { runUnderInit } from './init.ts';
+import { settleProcess } from './init.ts';
 import { managedBy, type ManagedBy } from './service/managedBy.ts';
 import { cutOwnOutput } from './service/ownOutput.ts';
 import { slotSpecs, type RunOptions } from './slotSpecs.ts';
 
 /** Starts the supervisor in this process; SIGINT and SIGTERM drain it. Errors: ALREADY_RUNNING, HOME_UNUSABLE. */
 export async function runSupervisor(options: RunOptions = {}): Promise<Supervisor> {
-  runUnderInit();
+  settleProcess();
   const home = openHome();
   const manager = managedBy();
   let joined: Joining = {};

@@ -1,9 +1,12 @@
 /**
- * Process 1 of a container inherits every orphan and has to reap it, which Node cannot: it waits only for
- * its own children. So the supervisor puts an init above itself, in the same process, and is its child.
+ * A process of the service that someone else started replaces itself once, under the same number: without the
+ * variables that other processes must not read, and in a container below an init. Process 1 inherits every orphan and
+ * has to reap it, which Node cannot: it waits only for its own children.
  */
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { sealedMark, sealVariables, unsealVariables } from '../base/sealedVariables.ts';
+import { splitEnvironment } from './shownEnvironment.ts';
 
 /** Inits that run one program, hand signals on and reap, with what stands before the program. */
 const inits: Readonly<Record<string, readonly string[]>> = {
@@ -15,7 +18,9 @@ const inits: Readonly<Record<string, readonly string[]>> = {
 
 /** Every shell reaps whatever ends while it waits. The last `wait` gives the code that a signal's wait did not. */
 const SHELL_INIT = `
-"$@" & child=$!
+exec 3<&0 </dev/null
+"$@" <&3 3<&- & child=$!
+exec 3<&-
 for name in TERM INT HUP QUIT USR1 USR2; do trap "kill -$name $child 2>/dev/null" $name; done
 while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
 wait $child 2>/dev/null; last=$?
@@ -23,15 +28,22 @@ wait $child 2>/dev/null; last=$?
 exit $code
 `;
 
-/** Does nothing unless this is process 1; otherwise it comes back only where the system cannot replace a process. */
-export function runUnderInit(): void {
-  if (process.pid !== 1 || typeof process.execve !== 'function') return;
-  const [file, ...args] = initCommand([process.execPath, ...process.execArgv, ...process.argv.slice(1)], process.env.PATH ?? '');
+/** Comes back when there is nothing to replace, in the replaced process, and where the system cannot replace one. */
+export function settleProcess(): void {
+  if (unsealVariables() || typeof process.execve !== 'function') return;
+  const { shown, sealed } = splitEnvironment(process.env);
+  const isFirst = process.pid === 1;
+  if (!isFirst && Object.keys(sealed).length === 0) return;
+  const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)] as const;
+  const [file, ...args] = isFirst ? initCommand(program, process.env.PATH ?? '') : program;
   try {
-    process.execve(file, [file, ...args], process.env);
+    // Only 0, 1 and 2 outlive the replacement; the lowest free descriptor is the one that is opened.
+    closeSync(0);
+    if (sealVariables(sealed) === 0) process.execve(file, [file, ...args], { ...shown, ...sealedMark });
   } catch {
-    // then it runs without, and `agent doctor` says so
+    // Then it runs as it is: without an init, which `agent doctor` reports.
   }
+  if (existsSync('/dev/null')) openSync('/dev/null', 'r');
 }
 
 /** The whole command line of an init with `program` below it: one found in `path`, else the shell. */

@@ -6,6 +6,7 @@ import { readRegularText } from '../base/regularFile.ts';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
 import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import { sealedMark, sealVariables } from '../base/sealedVariables.ts';
 import { sleep } from '../base/time.ts';
 import type { Link } from '../ipc/link.ts';
 import { prepareHome, type Home } from '../state/home.ts';
@@ -13,6 +14,7 @@ import { lockHolder, SUPERVISOR, type LockRecord } from '../state/lock.ts';
 
 import { release } from '../state/release.ts';
 import { dialSupervisor, notResponding } from './connect.ts';
+import { splitEnvironment } from './shownEnvironment.ts';
 
 export interface LaunchOptions {
   demo?: boolean;
@@ -22,7 +24,7 @@ export interface LaunchOptions {
   /** Only these slots; the service leaves ten minutes after its last client. */
   only?: string[];
   /** Environment of the supervisor, and so of what its workers inherit; default: of this command. */
-  env?: Record<string, string>;
+  env?: NodeJS.ProcessEnv;
 }
 
 /** A link to the supervisor that runs, or to one started now. Errors: START_FAILED with its reason, NOT_RESPONDING, HOME_UNUSABLE. */
@@ -55,14 +57,16 @@ async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link;
   // What the one before printed explains its end.
   if (existsSync(accidents)) renameSync(accidents, `${accidents}.1`);
   const stderr = openSync(accidents, 'w', 0o600);
+  const { shown, sealed } = splitEnvironment(options.env ?? process.env);
+  const stdin = sealVariables(sealed);
   const child = spawn(process.execPath, [entry, ...wordsOf(options)], {
     cwd: home.root,
     detached: true,
-    stdio: ['ignore', 'ignore', stderr],
+    stdio: [stdin, 'ignore', stderr],
     // Started from a tool of a worker, it must not be ended with that worker.
-    env: { ...(options.env ?? process.env), AGENT_HOME: home.root, [INCARNATION_VARIABLE]: undefined },
+    env: { ...shown, ...sealedMark, AGENT_HOME: home.root, [INCARNATION_VARIABLE]: undefined },
   });
-  closeSync(stderr);
+  for (const fd of [stdin, stderr]) closeSync(fd);
   const ended = new AbortController();
   child.once('error', (cause) => ended.abort(cause));
   child.once('exit', (code, signal) => ended.abort(new Error(`it ended with ${signal ?? `code ${code}`}`)));

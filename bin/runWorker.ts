@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { AgentError } from '../base/errors.ts';
 import { manifest } from '../services/manifest.ts';
 import { release } from '../state/release.ts';
-import { runUnderInit } from './init.ts';
+import { settleProcess } from './init.ts';
 import { unknownName } from './suggest.ts';
 
 /** Never answers: the worker ends the process with the exit codes of contract §4. Errors: UNKNOWN_SLOT. */
@@ -27,10 +27,10 @@ export async function becomeWorker(slot: string, demo: boolean): Promise<number>
     throw new AgentError('NOT_FOUND', `${entry} is missing`, {
       fix: built ? 'install the package again' : 'check out the whole repository',
     });
+  settleProcess();
   process.env.AGENT_SLOT = slot;
   if (profile) process.env.AGENT_PROFILE = profile;
   if (demo) process.env.AGENT_DEMO = '1';
-  runUnderInit();
   // No nonce: nobody supervises this process.
   delete process.env.AGENT_SLOT_NONCE;
   await import(pathToFileURL(entry).href);

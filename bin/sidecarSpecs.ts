@@ -50,6 +50,7 @@ function sidecarSpec({ home, secrets, common }: Parts, slot: string, settings: S
     command: [command, ...(settings.args ?? [])],
     cwd,
     env: { ...common, ...own },
+    sealedEnv: {},
     logFile: logPath(home, slot),
     errorsFile: logPath(home, 'errors'),
     startupMs: ms(settings.start_timeout_seconds) ?? limits.sidecar.startupMs,

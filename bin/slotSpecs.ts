@@ -53,7 +53,7 @@ function slotSpec(home: Home, config: Config, options: RunOptions, worker: Worke
     command: [process.execPath, join(codeRoot, `${worker.entry}.${built ? 'js' : 'ts'}`)],
     cwd: home.root,
     env: {
-      ...filterEnv(process.env, [...commonEnv, ...worker.env]),
+      ...filterEnv(process.env, commonEnv),
       AGENT_HOME: home.root,
       AGENT_SLOT: slot,
       ...(profile === DEFAULT_PROFILE ? {} : { AGENT_PROFILE: profile }),
@@ -61,6 +61,7 @@ function slotSpec(home: Home, config: Config, options: RunOptions, worker: Worke
       ...(worker.slot === 'dashboard' ? dashboardEnv(options) : {}),
       NODE_COMPILE_CACHE: join(home.cache, 'compile'),
     },
+    sealedEnv: filterEnv(process.env, worker.env),
     logFile: logPath(paths, logNameOf(slot)),
     errorsFile: logPath(paths, 'errors'),
     startupMs: settings?.startup_ms ?? worker.startupMs,

@@ -12,7 +12,7 @@ export interface WorkerManifest {
   start: 'boot' | 'gatewayState' | 'mcpServers' | 'demand';
   /** One per profile is possible (`agent@work`). */
   perProfile: boolean;
-  /** Environment variables (or prefixes ending in `*`) it may inherit beyond the common ones; secrets included. */
+  /** Variables (or prefixes ending in `*`) it gets beyond the common ones, sealed; secrets included. */
   env: string[];
   startupMs: number;
   drainMs: number;

@@ -10,6 +10,7 @@ import { hexId } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger, type LogSink } from '../base/log.ts';
 import { createRedactor, type Redactor } from '../base/redact.ts';
+import { unsealVariables } from '../base/sealedVariables.ts';
 import { formatDuration, sleep, untilBeatMs } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
 import { createClient, type Client } from '../ipc/client.ts';
@@ -94,6 +95,7 @@ const permanent: ReadonlySet<ErrorCode> = new Set(['CONFIG_INVALID', 'STORE_CORR
 
 /** Runs a worker until it is told to stop; sets the exit code and ends the process. */
 export async function runWorker(kind: string, start: (context: WorkerContext) => Promise<WorkerService>): Promise<void> {
+  unsealVariables();
   process.title = `agent-${process.env.AGENT_SLOT ?? kind}`;
   const succession = takeSuccession();
   const life = await openLife(kind, succession).catch((thrown: unknown) => {

@@ -4,8 +4,10 @@
  * each; nothing of it outlives `gone`.
  */
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
+import { closeSync } from 'node:fs';
 import { uuid } from '../base/ids.ts';
 import { limits } from '../base/limits.ts';
+import { sealedMark, sealVariables } from '../base/sealedVariables.ts';
 import { deferred, sleep, within } from '../base/time.ts';
 import { drain } from '../ipc/contracts/peer.ts';
 import type { Link } from '../ipc/link.ts';
@@ -163,7 +165,7 @@ export class Incarnation {
       return undefined;
     };
     let hasEnded = false;
-    const child = spawnOr(notStarted, file, args, {
+    const child = spawnOr(notStarted, file, args, spec.sealedEnv, {
       cwd: spec.cwd,
       env: { ...spec.env, ...listenEnv(listeners), ...env, ...trees.environment(mark), AGENT_SLOT_NONCE: nonce },
       detached: true,
@@ -293,12 +295,18 @@ function spawnOr(
   failed: (thrown: Error) => undefined,
   file: string,
   args: readonly string[],
-  options: SpawnOptions,
+  sealed: SlotSpec['sealedEnv'],
+  options: SpawnOptions & { stdio: (number | 'ignore')[] },
 ): ChildProcess | undefined {
+  let stdin: number | undefined;
   try {
-    return spawn(file, args, options);
+    if (Object.keys(sealed).length === 0) return spawn(file, args, options);
+    stdin = sealVariables(sealed);
+    return spawn(file, args, { ...options, env: { ...options.env, ...sealedMark }, stdio: options.stdio.with(0, stdin) });
   } catch (thrown) {
     return failed(thrown as Error);
+  } finally {
+    if (stdin !== undefined) closeSync(stdin);
   }
 }
 

@@ -41,8 +41,10 @@ export interface SlotSpec {
   /** Program and arguments; never a shell, never a secret among them. */
   command: readonly [string, ...string[]];
   cwd: string;
-  /** The whole environment of the child. */
+  /** The environment block of the child: every process of the same user can read it. */
   env: Readonly<Record<string, string>>;
+  /** Variables that a worker gets beside it, sealed: keys, tokens, passwords. */
+  sealedEnv: Readonly<Record<string, string>>;
   /** File that gets what the process prints (accidents; workers log by themselves). */
   logFile: string;
   errorsFile: string;

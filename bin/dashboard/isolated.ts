@@ -14,6 +14,7 @@ import { loadConfig } from '../../state/config/load.ts';
 import { DEFAULT_PROFILE, prepareHome, readToken, type Home } from '../../state/home.ts';
 import { release } from '../../state/release.ts';
 import type { Input } from '../command.ts';
+import { settleProcess } from '../init.ts';
 import { ensureSupervisor } from '../launch.ts';
 import { openBrowser } from '../openBrowser.ts';
 import { addressOf } from '../startService.ts';
@@ -22,6 +23,7 @@ import { startInstalled } from '../service/startInstalled.ts';
 import { sayOpened } from './open.ts';
 
 export async function isolated(home: Home, input: Input): Promise<number> {
+  settleProcess();
   prepareHome(home);
   const { profile } = input;
   const slot = `dashboard@${profile}`;

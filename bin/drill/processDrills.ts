@@ -73,7 +73,7 @@ export const supervisor: Drill = {
     scene.step(`SIGKILL to the supervisor (process ${pid}), ${pids.size} workers run`);
     await until(scene, 'it is dead', limits.worker.killMs, () => !isSameProcess(before.supervisor));
     const startedAt = scene.now();
-    if (manager === 'none') await startAgain(scene, { ...options, ...(env ? { env } : {}) });
+    if (manager === 'none') await startAgain(scene, { ...options, env });
     else scene.step(`waiting for ${manager} to start it again`);
     const limitMs = manager === 'none' ? limits.drill.supervisorMs * limits.drill.slowFactor : limits.drill.managerMs;
     const after = await until(scene, 'another supervisor answers', limitMs, () => answeredByAnother(home, pid));
@@ -150,12 +150,12 @@ function launchOptionsOf({ supervisor: { demo, dashboard, dashboard_start: start
   };
 }
 
-/** New workers inherit from the supervisor: its successor gets what it had. Undefined where the system does not tell. */
-function environmentOf(pid: number): Record<string, string> | undefined {
+/** What the supervisor shows of its environment, over what this command was given: as from an `agent up` in its place. */
+function environmentOf(pid: number): NodeJS.ProcessEnv {
   const entries = wordsOf(`/proc/${pid}/environ`).map(
     (word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const,
   );
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+  return { ...process.env, ...Object.fromEntries(entries) };
 }
 
 function wordsOf(path: string): string[] {

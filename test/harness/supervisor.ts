@@ -20,6 +20,7 @@ export function fixtureSlot(home: TestHome, slot: string, fixtureName: string, m
     command: [process.execPath, fixture(fixtureName)],
     cwd: home.root,
     env: { PATH: process.env.PATH ?? '', HOME: home.root, AGENT_HOME: home.root, AGENT_SLOT: slot },
+    sealedEnv: {},
     logFile: logPath(home, slot),
     errorsFile: logPath(home, 'errors'),
     startupMs: limits.worker.startupMs,

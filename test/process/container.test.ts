@@ -17,6 +17,7 @@ import { projectRoot } from '../harness/worker.ts';
 const reason = whyNoNamespaces();
 const skip = reason !== undefined && !process.env.CI ? reason : false;
 const entry = join(projectRoot, 'bin', 'agentd.ts');
+const SECRET = 'sk-container-8842-secret';
 const TINI = '/usr/bin/tini';
 
 /** A PATH with a shell and no init. */
@@ -30,7 +31,13 @@ function pathWithoutInit(home: TestHome): string {
 const variants = [
   { name: 'started by itself, with tini in the image', init: 'tini', tini: true, path: () => '/usr/bin:/bin', before: [] as string[] },
   { name: 'started by itself, in an image without any init', init: 'sh', tini: false, path: pathWithoutInit, before: [] as string[] },
-  { name: 'below tini, as the Dockerfile has it', init: 'tini', tini: true, path: () => '/usr/bin:/bin', before: [TINI, '--'] },
+  {
+    name: 'below the init of the runtime, as with `docker run --init`',
+    init: 'tini',
+    tini: true,
+    path: () => '/usr/bin:/bin',
+    before: [TINI, '--'],
+  },
 ];
 
 for (const { name, init, tini, path, before } of variants) {
@@ -43,6 +50,7 @@ for (const { name, init, tini, path, before } of variants) {
       HOME: home.root,
       AGENT_HOME: home.root,
       container: 'test',
+      OPENAI_API_KEY: SECRET,
       NODE_COMPILE_CACHE: join(projectRoot, 'node_modules/.cache/compile'),
     };
     await using box = await pidNamespace([...before, process.execPath, entry, '--port', String(port)], env);
@@ -63,6 +71,9 @@ for (const { name, init, tini, path, before } of variants) {
       // One `sleep` is the keeper of the pipes.
       return processes.every(({ state }) => state !== 'Z') && processes.filter(({ name: what }) => what === 'sleep').length <= 1;
     });
+
+    const shown = await box.shell(`grep -las ${SECRET} /proc/[0-9]*/environ /proc/[0-9]*/fd/0 </dev/null || true`);
+    t.same(shown.split('\n').filter(Boolean), before.length > 0 ? ['/proc/1/environ'] : [], 'only an init of the image keeps it');
 
     box.signal('SIGTERM');
     t.same(await box.ended, { code: 0, signal: null });
@@ -93,7 +104,7 @@ t.test('the image and the compose file keep what docs/containers.md promises', a
   const last = (word: string) => steps.findLast((line) => line.startsWith(`${word} `))?.slice(word.length + 1);
   const result = steps.slice(steps.findLastIndex((line) => line.startsWith('FROM ')));
   t.equal(last('USER'), 'agent', 'not root');
-  t.match(last('ENTRYPOINT'), /^\["tini", "--", "node", "\/opt\/agent-service\/dist\/bin\/agentd\.js"\]$/);
+  t.match(last('ENTRYPOINT'), /^\["node", "\/opt\/agent-service\/dist\/bin\/agentd\.js"\]$/);
   t.match(last('HEALTHCHECK'), /CMD \["agent", "status"\]$/);
   t.match(last('VOLUME'), '/data');
   t.ok(result.some((line) => line === 'ENV AGENT_HOME=/data'));

@@ -19,7 +19,7 @@ t.test('a worker that reads a variable of the environment is let see it', async 
   const before = process.env;
   process.env = { ...before, AGENT_EXTRA_WELCOME_HOSTS: 'models.example.org' };
   t.teardown(() => (process.env = before));
-  t.match(slotSpecs(home, {}, {}).find(({ slot }) => slot === 'agent')?.env, { AGENT_EXTRA_WELCOME_HOSTS: 'models.example.org' });
+  t.match(slotSpecs(home, {}, {}).find(({ slot }) => slot === 'agent')?.sealedEnv, { AGENT_EXTRA_WELCOME_HOSTS: 'models.example.org' });
 });
 
 t.test('the supervisor holds the address of the dashboard; one that cannot be read concerns the dashboard alone', async (t) => {
