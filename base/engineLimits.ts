@@ -276,6 +276,8 @@ export const engineLimits = {
     /** A longer command line, or one of more nodes with all nested scripts, is asked about unread: bounds the time of a hostile one. */
     commandMaxChars: 20_000,
     nodesMax: 50_000,
+    /** A longer call can be allowed once only: nobody reads such a rule. */
+    ruleMaxChars: 2_000,
     /** From the moment a card is on a screen. */
     timeoutMs: 300_000,
     /** A card that nobody has seen; then it counts as not answered. */

@@ -64,7 +64,7 @@ class Reader {
     const shapes = found.map(({ rule }) => rule);
     if (shapes.includes(undefined)) return { command, reasons };
     const rule = `${command.trim()} (in ${workdir})`;
-    if (rule.length > RULE_MAX_CHARS) return { command, reasons };
+    if (rule.length > limits.approvals.ruleMaxChars) return { command, reasons };
     return { command, reasons, rule, lasting: shapes.every((shape) => LASTING.test(shape!)) };
   }
 
@@ -224,7 +224,6 @@ interface Place {
 const DEPTH_MAX = 12;
 const FINDINGS_MAX = 40;
 const REASONS_MAX = 6;
-const RULE_MAX_CHARS = 2_000;
 
 const baseName = (text: string): string => text.slice(text.lastIndexOf('/') + 1).toLowerCase();
 

@@ -136,7 +136,7 @@ function tryProvider(name: string, wanted: string | undefined, input: ResolveInp
   const offered =
     isDetected && wanted !== undefined && !found.models.includes(wanted) && found.models.length > 0 && input.session?.model === undefined;
   const model = (offered ? undefined : wanted) ?? entry.models?.[0] ?? found?.models[0] ?? facts.model;
-  if (!model) return `no model is chosen for provider ${name}: set model.default`;
+  if (!model) return `no model is chosen for provider ${name}: set model.default, or choose one with -m`;
   const [first] = keys;
   const headers = filledHeaders(entry.headers, secret);
   return {

@@ -1,5 +1,6 @@
 /** Tools of MCP servers as tools of a session: named `mcp__<server>__<tool>`, their arguments checked before they travel. */
 import { digest } from '../../base/ids.ts';
+import { limits } from '../../base/limits.ts';
 import type { Danger, ForeignTools, ForeignToolSpec, ToolResult } from '../ports.ts';
 import type { ArgumentCheck } from './argumentCheck.ts';
 import type { Tool } from './registry.ts';
@@ -27,7 +28,7 @@ export function foreignTool(spec: ForeignToolSpec, foreign: ForeignTools, check?
   };
 }
 
-/** What a rule allows is the tool as it is described: with another description or schema it is asked about again. */
+/** A rule allows exactly this call, of the tool as it is described now. */
 function dangerOf(spec: ForeignToolSpec, args: Record<string, unknown>): Danger | undefined {
   const { name, server, hints, trust } = spec;
   const reason =
@@ -37,7 +38,9 @@ function dangerOf(spec: ForeignToolSpec, args: Record<string, unknown>): Danger 
         ? `the MCP server ${server} marks this tool as destructive`
         : undefined;
   if (reason === undefined) return undefined;
-  return { command: `${name} ${JSON.stringify(args)}`, reasons: [reason], rule: `${name} as described now (${definitionOf(spec)})` };
+  const command = `${name} ${JSON.stringify(args)}`;
+  const rule = `${command} (as described now, ${definitionOf(spec)})`;
+  return { command, reasons: [reason], ...(rule.length > limits.approvals.ruleMaxChars ? {} : { rule, lasting: true }) };
 }
 
 /** Changes with everything that a server says about a tool. */

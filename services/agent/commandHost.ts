@@ -20,6 +20,7 @@ import { principalOfTurn } from './principal.ts';
 import type { ProcessNotes } from './processNotes.ts';
 import type { SessionParts } from './sessions.ts';
 import type { SideQuestions } from './sideQuestions.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord } from './store.ts';
 import { originOf } from './toolbox.ts';
 
@@ -144,8 +145,8 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
     },
     skillBlueprints: () => parts.skills.blueprints(session),
     reloadEnv: () => context.secrets().names().length,
-    personalities: () => context.config().config.personalities ?? {},
-    quickCommands: () => context.config().config.quick_commands ?? {},
+    personalities: () => sessionConfig(context, session).personalities ?? {},
+    quickCommands: () => sessionConfig(context, session).quick_commands ?? {},
   };
 }
 

@@ -17,6 +17,7 @@ import type { ResultOf } from '../../ipc/method.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
 import type { ModelDesk } from './models.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord, Store } from './store.ts';
 import type { Transcripts } from './transcripts.ts';
 import { recordSideCall } from './usage.ts';
@@ -52,7 +53,7 @@ export function compressorOf(
   model: Model,
 ): Compressor | undefined {
   const { transcripts, store, context } = parts;
-  const settings = context.config().config.compression;
+  const settings = sessionConfig(context, session).compression;
   if (settings?.enabled === false) return undefined;
   const maxTokens = windowOf(model.contextWindow) * (settings?.threshold ?? limits.compress.threshold);
   return {
@@ -95,7 +96,7 @@ export async function compressSession(parts: CompressParts, request: CompressReq
 async function bounded(parts: CompressParts, request: CompressRequest): Promise<CompressionOutcome> {
   const { context, transcripts } = parts;
   const { session, model, keep, focus, overflow } = request;
-  const settings = context.config().config.compression;
+  const settings = sessionConfig(context, session).compression;
   const watchdog = new AbortController();
   const rules = {
     keep,
@@ -134,7 +135,7 @@ async function bounded(parts: CompressParts, request: CompressRequest): Promise<
 
 /** The auxiliary model of the task where one is configured, else the session's own. */
 async function summaryModel({ context, desk }: CompressParts, session: SessionRecord, model: Model): Promise<Model> {
-  const configured = context.config().config.auxiliary?.compression;
+  const configured = sessionConfig(context, session).auxiliary?.compression;
   return configured ? desk.auxiliary('compression', session) : model;
 }
 

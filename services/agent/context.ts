@@ -24,6 +24,7 @@ import { factsOf, type ModelDesk } from './models.ts';
 import { memoriesOf, principalOfTurn } from './principal.ts';
 import { defaultDirectory } from './sessions.ts';
 import type { SkillDesk } from './skills.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord } from './store.ts';
 import { blankSession } from './tools/blankSession.ts';
 import type { Toolbox } from './toolbox.ts';
@@ -95,7 +96,7 @@ function gathered(
   tools: readonly Tool[],
 ): { all: PromptPart[]; files: ReturnType<typeof listedFiles> } {
   const { context, skills } = parts;
-  const { config } = context.config();
+  const config = sessionConfig(context, session);
   const kind = kindOf(session, surface);
   const read = readPromptFiles({
     kind,

@@ -21,6 +21,7 @@ import { ownerOf, type ApprovalRules } from './owner.ts';
 import { memoriesOf, principalOfTurn } from './principal.ts';
 import type { ProcessNotes } from './processNotes.ts';
 import type { Requests } from './requests.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { MessageRecord, Transcripts } from './transcripts.ts';
@@ -64,7 +65,7 @@ export async function performTurn(parts: EngineParts, running: Running): Promise
   const { context, transcripts, desk, toolbox } = parts;
   const { id, surface, controller } = running;
   const { signal } = controller;
-  const { config } = context.config();
+  const config = sessionConfig(context, running.session);
   const model = await desk.open(running.session);
   transcripts.setModel(id, model);
   const owner = ownerOf(parts, running);

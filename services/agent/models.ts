@@ -21,6 +21,7 @@ import { systemClock } from '../../base/time.ts';
 import type { WorkerContext } from '../worker.ts';
 import { Catalog } from './catalog.ts';
 import { SignIns } from './signIn/signIns.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { Store } from './store.ts';
 
 /** What a session says about its model; null = as configured. */
@@ -30,6 +31,8 @@ export interface ModelChoice {
   provider: string | null;
   reasoning_effort?: string | null;
   service_tier?: string | null;
+  /** 1: config.yaml chooses nothing for it. */
+  safe_mode?: number;
 }
 
 export interface ModelDesk {
@@ -101,8 +104,8 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       service_tier: own.service_tier ?? choice.service_tier ?? null,
     };
   };
-  const input = (session: ResolveInput['session'] = {}): ResolveInput => {
-    const { config } = context.config();
+  const input = (session: ResolveInput['session'] = {}, choice?: ModelChoice): ResolveInput => {
+    const config = sessionConfig(context, choice);
     const secrets = context.secrets();
     return {
       model: config.model?.default,
@@ -118,15 +121,15 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       envFile: context.paths.env,
     };
   };
-  const resolve = (choice?: ModelChoice): Resolution => resolveModel(input(named(overlaid(choice))));
+  const resolve = (choice?: ModelChoice): Resolution => resolveModel(input(named(overlaid(choice)), choice));
 
   const open = async (
     resolution: Resolution,
-    { id, reasoningEffort }: { id?: string | undefined; reasoningEffort?: string | undefined },
+    { choice, reasoningEffort }: { choice?: ModelChoice | undefined; reasoningEffort?: string | undefined },
   ) => {
     if (resolution.kind === 'none') throw noProvider(resolution);
     if (resolution.kind === 'rehearsal') return rehearsalModel();
-    const { config } = context.config();
+    const config = sessionConfig(context, choice);
     const fallbacks = (config.fallback_providers ?? []).flatMap((name) => {
       const settings = resolveNamed(name, input());
       if (typeof settings !== 'string') return same(settings, resolution.settings) ? [] : [settings];
@@ -144,7 +147,7 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       renew: (provider, options) => signIns.renew(provider, options),
       welcomeHosts,
       redact: (text) => context.redact(text),
-      onSwitch: (settings, model) => hooks.onSwitch?.(id, settings.provider, model),
+      onSwitch: (settings, model) => hooks.onSwitch?.(choice?.id, settings.provider, model),
     });
   };
   const side = async (
@@ -152,10 +155,10 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
     choice?: ModelChoice,
   ) => {
     const own = written.provider !== undefined || written.model !== undefined;
-    const wanted = own ? resolveModel(input({ provider: written.provider, model: written.model })) : resolve(choice);
+    const wanted = own ? resolveModel(input({ provider: written.provider, model: written.model }, choice)) : resolve(choice);
     // Side work is done by the model at hand where its own cannot serve.
     const usable = own && wanted.kind !== 'endpoint' ? resolve(choice) : wanted;
-    return open(usable, { id: choice?.id, reasoningEffort: written.reasoning_effort });
+    return open(usable, { choice, reasoningEffort: written.reasoning_effort });
   };
 
   const desk: ModelDesk = {
@@ -165,20 +168,20 @@ export function createModelDesk(context: WorkerContext, hooks: DeskHooks = {}): 
       const held = choice?.id === undefined ? undefined : once.get(choice.id);
       if (held) held.used = true;
       const { asked } = desk.effort(choice);
-      return open(resolve(choice), { id: choice?.id, reasoningEffort: asked ?? undefined });
+      return open(resolve(choice), { choice, reasoningEffort: asked ?? undefined });
     },
-    auxiliary: (task, choice) => side(context.config().config.auxiliary?.[task], choice),
-    delegation: (choice) => side(context.config().config.delegation, choice),
+    auxiliary: (task, choice) => side(sessionConfig(context, choice).auxiliary?.[task], choice),
+    delegation: (choice) => side(sessionConfig(context, choice).delegation, choice),
     usable: () => usableProviders(input()),
     effort(choice) {
-      const asked = overlaid(choice)?.reasoning_effort ?? context.config().config.agent?.reasoning_effort ?? null;
+      const asked = overlaid(choice)?.reasoning_effort ?? sessionConfig(context, choice).agent?.reasoning_effort ?? null;
       const resolution = resolve(choice);
       const levels = resolution.kind === 'endpoint' ? levelsOf(resolution.settings.kind, resolution.settings.model) : [];
       return { asked, wire: clampLevel(asked ?? undefined, levels) ?? null };
     },
-    tier: (choice) => overlaid(choice)?.service_tier ?? context.config().config.agent?.service_tier ?? null,
+    tier: (choice) => overlaid(choice)?.service_tier ?? sessionConfig(context, choice).agent?.service_tier ?? null,
     fast: (choice, firstTurn) =>
-      fastWindow({ tier: desk.tier(choice), seconds: context.config().config.agent?.fast_auto_seconds, firstTurn }, systemClock),
+      fastWindow({ tier: desk.tier(choice), seconds: sessionConfig(context, choice).agent?.fast_auto_seconds, firstTurn }, systemClock),
     once: (sessionId, choice) => void once.set(sessionId, { choice, used: false }),
     dropOnce: (sessionId) => void once.delete(sessionId),
     turnOver: (sessionId) => void (once.get(sessionId)?.used && once.delete(sessionId)),

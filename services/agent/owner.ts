@@ -11,18 +11,20 @@ import { isoTime } from '../../base/time.ts';
 import type { Config } from '../../state/config/schema.ts';
 import type { EngineParts, Running } from './engine.ts';
 import { principalOfTurn } from './principal.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord, Store } from './store.ts';
 
 export function ownerOf(parts: EngineParts, running: Running): Owner {
   const { context, store, desk, requests, rules } = parts;
   const { session, controller, surface } = running;
   const ofChat = surface === 'gateway';
-  const { config } = context.config();
+  const isSafe = session.safe_mode === 1;
+  const config = sessionConfig(context, session);
   const asked = rootOf(store, session);
   const unattended = unattendedBy(config, running, asked);
-  return createOwner({
+  const owner = createOwner({
     policy: { mode: config.approvals?.mode ?? 'manual', ...(unattended ? { unattended } : {}) },
-    rules: rules.forSession(asked.id, scopeOf(principalOfTurn(asked, surface)) ?? ''),
+    rules: rules.forSession(asked.id, isSafe ? undefined : (scopeOf(principalOfTurn(asked, surface)) ?? '')),
     asker: askerOf(parts, asked.id),
     harmless: (toolName, danger, signal) =>
       isPlainlyHarmless(
@@ -33,6 +35,8 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
     onTimeout: config.approvals?.on_timeout ?? 'deny',
     halt: (reason) => controller.abort(reason),
   });
+  // What is allowed in safe mode is not kept for other conversations.
+  return isSafe ? { ...owner, permit: (call, danger, run) => owner.permit(call, { ...danger, lasting: false }, run) } : owner;
 
   function askerOf({ context: { redact } }: EngineParts, sessionId: string): Asker {
     return {
@@ -129,19 +133,20 @@ export class ApprovalRules {
       );
   }
 
-  /** `scope`: whose rules count and are made, '' = the owner's. */
-  forSession(sessionId: string, scope: string): Rules {
+  /** `scope`: whose kept rules count and are made, '' = the owner's; undefined = none are. */
+  forSession(sessionId: string, scope: string | undefined): Rules {
     const { store, context } = this.#parts;
     return {
       has: (toolName, rule) =>
         (this.#ofSession.get(sessionId)?.has(`${toolName} ${rule}`) ?? false) ||
-        store.one('SELECT 1 FROM exact_rules WHERE scope = ? AND tool_name = ? AND rule = ?', scope, toolName, rule) !== undefined,
+        (scope !== undefined &&
+          store.one('SELECT 1 FROM exact_rules WHERE scope = ? AND tool_name = ? AND rule = ?', scope, toolName, rule) !== undefined),
       add: (toolName, rule, lasts) => {
         // Also when it is for good: a store that refuses the row must not ask twice in one conversation.
         const rules = this.#ofSession.get(sessionId) ?? new Set();
         this.#ofSession.set(sessionId, rules.add(`${toolName} ${rule}`));
         if (this.#ofSession.size > SESSIONS_MAX) this.#ofSession.delete(this.#ofSession.keys().next().value!);
-        if (lasts !== 'always') return;
+        if (lasts !== 'always' || scope === undefined) return;
         try {
           if (this.list().length < limits.approvals.rulesMax)
             store.run(

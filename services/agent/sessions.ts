@@ -18,6 +18,7 @@ import type { SkillDesk } from './skills.ts';
 import type { ApprovalRules } from './owner.ts';
 import type { Requests } from './requests.ts';
 import type { StagedWrites } from './stagedWrites.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord, SessionSummary, Store } from './store.ts';
 import type { Toolbox } from './toolbox.ts';
 import type { Transcripts } from './transcripts.ts';
@@ -68,7 +69,7 @@ export function infoOf(
     reasoning_effort_wire: wire,
     service_tier: desk.tier(session),
     fast: desk.fast(session, isFirstTurn(store, session.id))(),
-    approval_mode: context.config().config.approvals?.mode ?? 'manual',
+    approval_mode: sessionConfig(context, session).approvals?.mode ?? 'manual',
     safe_mode: session.safe_mode === 1,
     context_max: resolution.kind === 'endpoint' ? desk.facts.known(resolution.settings).contextWindow : null,
     context_used: session.context_used,

@@ -41,6 +41,7 @@ import type { WorkerContext } from '../worker.ts';
 import { ForeignDefinitions } from './foreignDefinitions.ts';
 import { memoriesOf, principalOfTurn } from './principal.ts';
 import type { StagedWrites } from './stagedWrites.ts';
+import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord } from './store.ts';
 import { blankSession } from './tools/blankSession.ts';
 import { commandHost } from './tools/commandHost.ts';
@@ -134,7 +135,7 @@ export function createToolbox(
   const homes = spellings(context.home.root);
   /** Notes of a chat are part of no other prompt and wait for nobody. */
   const stageEdit = (session: SessionRecord, isOwn: boolean): StageEdit | undefined =>
-    context.config().config.memory?.write_approval && !isOwn
+    sessionConfig(context, session).memory?.write_approval && !isOwn
       ? (edit) => void staged.stage({ kind: 'memory', edit, sessionId: session.id })
       : undefined;
 
@@ -143,7 +144,7 @@ export function createToolbox(
     { session, surface, owner = nobody, unattended = false }: Omit<ToolboxRequest, 'scripted' | 'signal'>,
     toolsets: () => string[],
   ): Tool[] => {
-    const { config } = context.config();
+    const config = sessionConfig(context, session);
     const { id: sessionId, cwd, platform } = session;
     const files: FileHost = {
       cwd,
@@ -199,7 +200,7 @@ export function createToolbox(
 
   const survey: Toolbox['survey'] = async (request) => {
     const { session, surface, signal } = request;
-    const { config } = context.config();
+    const config = sessionConfig(context, session);
     const safeMode = session.safe_mode === 1;
     const servers = safeMode ? [] : await foreign.list(signal);
     let allowed: Tool[] = [];
@@ -256,7 +257,7 @@ export function createToolbox(
         tools.filter((tool) => !refused.has(tool.name)),
         pinned,
       );
-      const { delegation } = context.config().config;
+      const { delegation } = sessionConfig(context, session);
       return {
         allowed,
         refused,

@@ -12,7 +12,7 @@ import { startOpenAi } from '../fakes/openaiServer.ts';
 
 const provider = await startOpenAi();
 const configText = `model: { default: tiny-1, provider: box }
-providers: { box: { base_url: "${provider.url}" } }
+providers: { box: { base_url: "${provider.url}", models: [m] } }
 agent: { system_prompt: "Answer in English." }
 display: { personality: pirate }
 personalities: { pirate: "Say arr." }
@@ -98,7 +98,6 @@ t.test(
 t.test('a session in safe mode starts bare', async (t) => {
   using client = await connect(worker);
   const session = await client.create({ source: 'cli', cwd: project, safe_mode: true });
-  sql('UPDATE sessions SET safe_mode = 1 WHERE id = ?', session);
   const text = await systemText(client, session);
   t.match(text, /^You are a helpful agent/);
   t.notMatch(text, /Ada|Eve|printer|Bern|deploy|spaces|French|arr/);

@@ -67,8 +67,12 @@ t.test('a sensible pattern is checked, and an interrupt ends a check', async (t)
 
 t.test('who is asked about a tool: by its hints and the trust in its server, again when it is described anew', async (t) => {
   const foreign = { list: async () => [], call: async () => ({ text: '', isError: false }) };
-  const danger = (trust: 'full' | 'untrusted' | undefined, hints: { readOnly: boolean; destructive: boolean }, description = 'x') =>
-    foreignTool({ name: 'mcp__s__t', server: 's', description, parameters: {}, hints, trust }, foreign).danger!({ a: 1 });
+  const danger = (
+    trust: 'full' | 'untrusted' | undefined,
+    hints: { readOnly: boolean; destructive: boolean },
+    description = 'x',
+    args: Record<string, unknown> = { a: 1 },
+  ) => foreignTool({ name: 'mcp__s__t', server: 's', description, parameters: {}, hints, trust }, foreign).danger!(args);
   const [reads, destroys, plain] = [
     { readOnly: true, destructive: false },
     { readOnly: false, destructive: true },
@@ -86,4 +90,7 @@ t.test('who is asked about a tool: by its hints and the trust in its server, aga
   t.equal(danger('untrusted', plain)!.command, 'mcp__s__t {"a":1}');
   t.equal(danger('untrusted', plain)!.rule, danger('untrusted', plain)!.rule);
   t.not(danger('untrusted', plain)!.rule, danger('untrusted', plain, 'first read ~/.ssh')!.rule);
+  t.not(danger('untrusted', plain)!.rule, danger('untrusted', plain, 'x', { a: 2 })!.rule, 'other arguments are another rule');
+  t.match(danger(undefined, destroys), { lasting: true, rule: /"a":1/ }, 'it can be allowed for good');
+  t.match(danger('untrusted', plain, 'x', { a: 'x'.repeat(3_000) }), { rule: undefined }, 'nobody reads a rule that long');
 });

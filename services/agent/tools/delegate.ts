@@ -13,6 +13,7 @@ import { within } from '../../../base/time.ts';
 import type { WorkerContext } from '../../worker.ts';
 import type { EventLog } from '../events.ts';
 import { principalOfTurn } from '../principal.ts';
+import { sessionConfig } from '../sessionConfig.ts';
 import type { SessionRecord, Store } from '../store.ts';
 import { turnErrorOf, type Transcripts, type TurnRecord } from '../transcripts.ts';
 import type { Turns } from '../turns.ts';
@@ -68,7 +69,7 @@ export class Delegations {
 
   /** Whether the session may have children (`delegation.max_depth`). */
   allows(session: SessionRecord): boolean {
-    return this.#depthOf(session) < this.#maxDepth();
+    return this.#depthOf(session) < this.#maxDepth(session);
   }
 
   /** What the tools of a child do beside their work: their calls are shown above, and so is that they wait for a person. */
@@ -159,13 +160,13 @@ export class Delegations {
     if (unknown.length > 0) {
       throw new AgentError('BAD_REQUEST', `you do not have ${unknown.join(', ')} yourself`, { fix: `toolsets: ${own.join(', ')}` });
     }
-    const mayDelegate = this.#depthOf(parent.session) + 1 < this.#maxDepth();
+    const mayDelegate = this.#depthOf(parent.session) + 1 < this.#maxDepth(parent.session);
     const kept = own.filter(
       (name) => (toolsets?.includes(name) ?? true) && !NEVER_FOR_CHILDREN.includes(name) && (name !== 'delegation' || mayDelegate),
     );
     const choices = { '*': false, ...Object.fromEntries(kept.map((name) => [name, true])) };
-    const { model, provider, reasoning_effort } = context.config().config.delegation ?? {};
     const { session } = parent;
+    const { model, provider, reasoning_effort } = sessionConfig(context, session).delegation ?? {};
     return store.transaction(() => {
       const { id } = store.createSession({
         source: CHILD_SOURCE,
@@ -230,8 +231,8 @@ export class Delegations {
     );
   }
 
-  #maxDepth(): number {
-    return this.#parts().context.config().config.delegation?.max_depth ?? delegateDepth;
+  #maxDepth(session: SessionRecord): number {
+    return sessionConfig(this.#parts().context, session).delegation?.max_depth ?? delegateDepth;
   }
 
   #depthOf(session: SessionRecord): number {
