@@ -36,7 +36,10 @@ export const command: Command = {
     { flags: '-s, --session <id>', summary: 'the same as --resume' },
     { flags: '-c, --continue', summary: 'go on with the latest conversation, or with the one named' },
     { flags: '--image <path...>', summary: 'send an image with the prompt; may be repeated', complete: 'file' },
-    { flags: '--safe-mode', summary: 'a new conversation that ignores config.yaml, rules, context files, memory, skills, SOUL.md and MCP servers' },
+    {
+      flags: '--safe-mode',
+      summary: 'a new conversation that ignores config.yaml, rules, context files, memory, skills, SOUL.md and MCP servers',
+    },
     { flags: '--source <tag>', summary: '`tool` hides a new conversation from lists', choices: ['cli', 'tool'] },
     { flags: '--usage-file <path>', summary: 'one prompt: write tokens, cost and outcome as JSON, also when it failed', complete: 'file' },
     { flags: '--events', summary: 'one prompt: every event as one JSON document a line' },
