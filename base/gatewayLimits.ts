@@ -6,7 +6,7 @@ export const gatewayLimits = {
     deliveryTriesMax: 3,
     deliveryFreshMs: 86_400_000,
     deliveryKeepMs: 604_800_000,
-    /** Waiting messages per chat before a message is refused with a notice. */
+    /** Waiting prompts per chat before a message is refused with a notice. */
     inboxPerChatMax: 100,
     /** Lines of one person that arrive no further apart are one message: a paste, or a long line that the client cut. */
     ircGatherMs: 1_200,

@@ -475,8 +475,6 @@ export const limits = {
     snapshotMaxChars: 200_000,
     /** Background sessions (`/bg`) that have not told their result yet. */
     backgroundMax: 16,
-    /** How long the gateway may be away before the result stays in the session alone. */
-    deliverMs: 60_000,
     /** Completion of paths: entries of one folder that are looked at, and those that are offered. */
     pathsReadMax: 5_000,
     pathsMax: 50,

@@ -39,7 +39,14 @@ export const envVariables: Readonly<Record<string, EnvVariable>> = {
     category: 'web',
     is_password: true,
   },
-  IRC_PASSWORD: { description: 'Password of the IRC account', url: null, category: 'platforms', is_password: true, platform: true },
+  IRC_PASSWORD: {
+    description: 'Password of the IRC server or account',
+    url: null,
+    category: 'platforms',
+    is_password: true,
+    platform: true,
+  },
+  IRC_ACCOUNT_PASSWORD: { description: 'Password of the IRC account', url: null, category: 'platforms', is_password: true, platform: true },
   WEBHOOK_SECRET: {
     description: 'Proves that a message of the webhook platform comes from who it says',
     url: null,

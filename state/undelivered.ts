@@ -43,14 +43,18 @@ export function readUndelivered({ gatewayDb }: Pick<ProfilePaths, 'gatewayDb'>):
     ).map((row) => listed(row, 'out'));
     const received = newest(
       db,
-      `SELECT id, state, platform, chat, thread, text, user AS origin, 1 AS tries, received_at AS created_at, closed_at, error FROM inbox
-       WHERE closed_at IS NOT NULL AND state = 'failed'`,
+      `SELECT id, state, platform, chat, thread, ${PROMPT} AS text, user AS origin, 1 AS tries, received_at AS created_at, closed_at, error
+       FROM inbox WHERE closed_at IS NOT NULL AND state = 'failed'`,
     ).map((row) => ({ ...listed(row, 'in'), id: `m${row.id}` }));
     return [...out, ...received].toSorted((a, b) => a.closed_at.localeCompare(b.closed_at)).slice(-limits.gateway.undeliveredMax);
   } finally {
     db.close();
   }
 }
+
+/** A received message with the lines gathered into it. */
+const PROMPT =
+  "text || COALESCE((SELECT GROUP_CONCAT(CHAR(10) || line.text, '' ORDER BY line.id) FROM inbox line WHERE line.prompt_id = inbox.id), '')";
 
 const newest = (db: Db, sql: string): Row[] =>
   (db.prepare(`${sql} ORDER BY closed_at DESC, id DESC LIMIT ?`).all(limits.gateway.undeliveredMax) as Row[]).toReversed();

@@ -16,10 +16,15 @@ import { withFileLock } from './lock.ts';
 /** What a route may be called, here and in config.yaml. */
 export const ROUTE_NAME = /^[\w.-]{1,64}$/;
 
+/** Events that one route lists. */
+export const WEBHOOK_EVENTS_MAX = 100;
+
 const Subscription = z.looseObject({
   prompt: z.string().min(1),
   /** A delivery target; `none`: the answer stays in the session. */
   deliver: z.string(),
+  /** Events that make a turn; absent = all but GitHub's ping. */
+  events: z.array(z.string()).max(WEBHOOK_EVENTS_MAX).optional(),
   /** `${NAME}`. */
   secret: z.string(),
   /** Whose agent answers; absent = that of the gateway. */
@@ -52,6 +57,8 @@ export interface Wanted {
   prompt?: string | undefined;
   deliver?: string | undefined;
   profile?: string | undefined;
+  /** Empty = every event but GitHub's ping. */
+  events?: readonly string[] | undefined;
 }
 
 /**
@@ -69,8 +76,10 @@ export async function subscribe(where: Where, name: string, wanted: Wanted): Pro
       });
     const made = old ? null : await makeSecret(where, name);
     const profile = wanted.profile ?? old?.profile;
+    const events = wanted.events ?? old?.events ?? [];
     const route: Subscription = {
       ...old,
+      events: events.length === 0 ? undefined : [...events],
       prompt: wanted.prompt ?? old?.prompt ?? '{__raw__}',
       deliver: wanted.deliver ?? old?.deliver ?? 'none',
       secret: old?.secret ?? `\${${made!.variable}}`,

@@ -172,6 +172,18 @@ export const sessionCommands: readonly SlashCommand[] = [
     },
   },
   {
+    name: 'more',
+    needs: 'converse',
+    summary: 'show what was cut off the last answer',
+    category: 'session',
+    surfaces: ['gateway'],
+    busy: 'allowed',
+    // The gateway itself answers it where it is written whole and alone.
+    run(invocation) {
+      throw usage(invocation, 'write it alone');
+    },
+  },
+  {
     name: 'steer',
     needs: 'converse',
     takes: '<text>',

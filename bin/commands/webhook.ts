@@ -10,7 +10,7 @@ import { loadConfig } from '../../state/config/load.ts';
 import { interpolate, readSecrets } from '../../state/env.ts';
 import { openHome, prepareHome, requireProfile, type ProfilePaths } from '../../state/home.ts';
 import { readPlatform } from '../../state/platforms.ts';
-import { readSubscriptions, ROUTE_NAME, subscribe, unsubscribe } from '../../state/webhookSubscriptions.ts';
+import { readSubscriptions, ROUTE_NAME, subscribe, unsubscribe, WEBHOOK_EVENTS_MAX } from '../../state/webhookSubscriptions.ts';
 import { jsonOption, textOption, type Argument, type Command, type Input } from '../command.ts';
 import { unknownName } from '../suggest.ts';
 import { note, out, print, printJson, table } from '../terminal.ts';
@@ -35,11 +35,13 @@ export const command: Command = {
       options: [
         { flags: '--prompt <text>', summary: 'what the agent is asked; {field.path} is taken from the payload (default all of it)' },
         { flags: '--deliver <target>', summary: 'where the answer goes: none (default), <platform>, <platform>:<chat>' },
+        { flags: '--events <names>', summary: 'events that make a turn, separated by commas; "" for every event but a ping' },
         { flags: '--route-profile <profile>', summary: 'whose agent answers (default: that of the gateway)', complete: 'profile' },
         jsonOption,
       ],
       examples: [
         { line: 'agent webhook subscribe deploys --prompt "{__raw__}" --deliver irc', does: 'to the home chat of IRC' },
+        { line: 'agent webhook subscribe hub --events push,pull_request.opened', does: 'other events are answered with ignored' },
         { line: 'agent webhook subscribe invoices --route-profile work', does: 'answered by the agent of the profile work' },
       ],
       run: subscribeRoute,
@@ -79,13 +81,14 @@ async function subscribeRoute(input: Input): Promise<number> {
     throw new AgentError('USAGE', `"${deliver}" is no delivery target`, { fix: 'write none, <platform> or <platform>:<chat>' });
   const prompt = textOption(input, 'prompt');
   if (prompt?.trim() === '') throw new AgentError('USAGE', 'the prompt is empty', { fix: '--prompt "{__raw__}" is all of the payload' });
+  const events = eventsOf(textOption(input, 'events'));
   const where = profileOf(input);
   if (Object.hasOwn(configured(where).routes, route))
     throw new AgentError('USAGE', `platforms.webhook.routes of config.yaml has a route "${route}" already`, {
       fix: 'choose another name, or change it there',
     });
   prepareHome(openHome());
-  const made = await subscribe(where, route, { prompt, deliver, profile });
+  const made = await subscribe(where, route, { prompt, deliver, profile, events });
   const shown = { name: route, ...viewOf(where, route, made.route), secret: made.secret, enabled: configured(where).enabled };
   if (input.json) printJson(shown);
   else {
@@ -95,11 +98,20 @@ async function subscribeRoute(input: Input): Promise<number> {
   return exitCodes.ok;
 }
 
+function eventsOf(text: string | undefined): string[] | undefined {
+  const events = text
+    ?.split(',')
+    .map((event) => event.trim())
+    .filter(Boolean);
+  if (events === undefined || events.length <= WEBHOOK_EVENTS_MAX) return events;
+  throw new AgentError('USAGE', `a route lists at most ${WEBHOOK_EVENTS_MAX} events`, { fix: 'list fewer, or leave --events out' });
+}
+
 function list(input: Input): Promise<number> {
   const where = profileOf(input);
-  const fixed = Object.entries(configured(where).routes).map(([route, { prompt = '{__raw__}', deliver = 'none', profile }]) => ({
+  const fixed = Object.entries(configured(where).routes).map(([route, { prompt = '{__raw__}', deliver = 'none', ...more }]) => ({
     name: route,
-    ...viewOf(where, route, { prompt, deliver, profile }),
+    ...viewOf(where, route, { ...more, prompt, deliver }),
     from: 'config.yaml' as const,
   }));
   const made = Object.entries(readSubscriptions(where)).map(([route, entry]) => ({
@@ -170,6 +182,7 @@ interface ConfigRoute {
   deliver?: string;
   secret?: string;
   profile?: string | undefined;
+  events?: string[] | undefined;
 }
 
 function configured(where: ProfilePaths): { enabled: boolean; routes: Record<string, ConfigRoute> } {
@@ -181,9 +194,9 @@ function configured(where: ProfilePaths): { enabled: boolean; routes: Record<str
 function viewOf(
   where: ProfilePaths,
   route: string,
-  { prompt, deliver, profile }: { prompt: string; deliver: string; profile?: string | undefined },
+  { prompt, deliver, profile, events }: ConfigRoute & { prompt: string; deliver: string },
 ) {
-  return { url: urlOf(where, route), prompt, deliver, profile: profile ?? null };
+  return { url: urlOf(where, route), prompt, deliver, events: events ?? null, profile: profile ?? null };
 }
 
 /** As a program of this machine reaches it; others come through a proxy. */

@@ -65,7 +65,8 @@ export const platformGuides = {
       'Save, start the gateway, and test the connection.',
     ],
     variables: [
-      variable('IRC_PASSWORD', 'Server password', 'When the server asks for one.', secret),
+      variable('IRC_PASSWORD', 'Password', 'Of the server, or of the account named as the nick.', secret),
+      variable('IRC_ACCOUNT_PASSWORD', 'Account password', 'Of the account; IRC_PASSWORD is then that of the server alone.', secret),
       variable('IRC_HOST', 'Server', 'Instead of the setting of that name.', { configures: 'value' }),
       variable('IRC_PORT', 'Port', 'Instead of the setting of that name.'),
       variable('IRC_NICK', 'Nick', 'Instead of the setting of that name.'),
@@ -76,6 +77,21 @@ export const platformGuides = {
       { key: 'host', kind: 'text', label: 'Server', help: 'Its name or address.', default: '127.0.0.1' },
       { key: 'port', kind: 'number', label: 'Port', help: '', default: '6667, or 6697 with TLS' },
       { key: 'tls', kind: 'switch', label: 'TLS', help: 'The connection is encrypted.', default: 'off' },
+      {
+        key: 'tls_ca',
+        kind: 'text',
+        label: 'Certificate authority',
+        help: 'PEM file of the authority that signed the certificate of the server.',
+        default: 'those of this machine',
+      },
+      {
+        key: 'tls_fingerprint',
+        kind: 'text',
+        label: 'Certificate fingerprint',
+        help: 'SHA-256 of the only certificate to accept.',
+        default: 'none',
+      },
+      { key: 'account', kind: 'text', label: 'Account', help: 'Signed in to with SASL.', default: 'the nick' },
       { key: 'nick', kind: 'text', label: 'Nick', help: 'What it is called in the rooms.', default: 'agent' },
       { key: 'channels', kind: 'list', label: 'Rooms', help: 'Separated by commas: #room, #other.', default: 'none' },
       {

@@ -7,6 +7,8 @@ import { AgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
 import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
+import { keepAsking } from '../../ipc/keepAsking.ts';
+import { profileSlot } from '../../state/home.ts';
 import type { WorkerContext } from '../worker.ts';
 import { beginAside, endAside } from './asides.ts';
 import type { EventLog } from './events.ts';
@@ -26,11 +28,21 @@ export interface BackgroundParts {
 
 /** Rows of state_meta: `background:<child>` → `{asked_by, message_id}`. */
 const PREFIX = 'background:';
+/** Rows of state_meta: a `Result` that the gateway has not accepted yet. */
+const RESULT = 'background-result:';
 
 interface Task {
   child: string;
   askedBy: string;
   messageId: number;
+}
+
+interface Result {
+  child: string;
+  target: string;
+  text: string;
+  /** When the work ended, epoch milliseconds. */
+  at: number;
 }
 
 export class Background {
@@ -84,6 +96,8 @@ export class Background {
   /** At start: those of the last worker. */
   resume(): void {
     for (const task of this.#open()) void this.#follow(task);
+    const results = this.#parts.store.all<{ value: string }>('SELECT value FROM state_meta WHERE key GLOB ?', `${RESULT}*`);
+    for (const { value } of results) void this.#deliver(JSON.parse(value) as Result);
   }
 
   #open(): Task[] {
@@ -116,33 +130,38 @@ export class Background {
     const done = () => store.run('DELETE FROM state_meta WHERE key = ?', PREFIX + child);
     if (!asker) return void done();
     const question = transcripts.message(messageId)?.content ?? '';
+    // A chat of the gateway receives no events.
+    const target = originOf(asker);
+    const reply = status === 'complete' ? text || '(nothing to say)' : `${text}\n(${status})`;
+    const result: Result | null = target === null ? null : { child, target, text: reply, at: Date.now() };
     events.atomically(askedBy, () => {
       const aside = { sessionId: askedBy, taskId: child, kind: 'background' as const, question };
       const aside_id = endAside(store, aside, { text, error: null, status });
       events.emit(askedBy, null, 'background.complete', { aside_id, task_id: child, session_id: child, question, text, status });
+      if (result) store.run('INSERT OR REPLACE INTO state_meta (key, value) VALUES (?, ?)', RESULT + child, JSON.stringify(result));
       done();
     });
     events.broadcast('sessions.changed');
-    this.#deliver(asker, { child, text, status });
+    if (result) void this.#deliver(result);
   }
 
-  /** A chat of the gateway hears no events. */
-  #deliver(asker: SessionRecord, { child, text, status }: { child: string; text: string; status: string }): void {
-    const target = originOf(asker);
-    if (target === null) return;
-    const said = status === 'complete' ? text || '(nothing to say)' : `${text}\n(${status})`;
-    this.#parts.context
-      .peer('gateway')
-      .call(
-        enqueueDelivery,
-        { target, text: said, idempotency_key: `background:${child}`, origin: 'background' },
-        { repeatForMs: limits.side.deliverMs },
-      )
-      .catch((thrown: unknown) =>
-        this.#parts.context.log.warn('the result of a background session could not be delivered', {
-          session_id: child,
-          ...errorFields(thrown),
-        }),
-      );
+  /** Offers a result to the gateway until it is accepted there, at most for a day; it stays on record until then. */
+  async #deliver({ child, target, text, at }: Result): Promise<void> {
+    const { context, store } = this.#parts;
+    const slot = profileSlot('gateway', context.profile);
+    const gateway = context.peer(slot);
+    const message = { target, text, idempotency_key: `background:${child}`, origin: 'background' };
+    const expired = AbortSignal.timeout(Math.max(0, at + limits.gateway.deliveryFreshMs - Date.now()));
+    const asking = { leaving: context.signal, cancel: expired, socket: context.home.run.socket(slot) };
+    try {
+      if ((await keepAsking(gateway, () => gateway.call(enqueueDelivery, message), asking)) === undefined) return;
+    } catch (thrown) {
+      context.log.warn('the result of a background session could not be delivered', { session_id: child, ...errorFields(thrown) });
+    }
+    try {
+      store.run('DELETE FROM state_meta WHERE key = ?', RESULT + child);
+    } catch (thrown) {
+      context.log.warn(`the result of a background session is offered again later: ${messageOf(thrown)}`, { session_id: child });
+    }
   }
 }

@@ -21,6 +21,8 @@ export interface DoorParts {
   context: WorkerContext;
   store: GatewayStore;
   platforms: Platforms;
+  /** The longest pause between two lines of a platform that are one message; 0 = each is one. */
+  gatherMs(platform: string): number;
   /** A message waits for its turn. */
   onMessage(): void;
   onCommand(row: InboxRow): void;
@@ -33,7 +35,7 @@ export interface DoorParts {
 /** Refusals remembered; beyond that the oldest is forgotten, and said again. */
 const STRANGERS_MAX = 1_000;
 
-export function createDoor({ context, store, platforms, onMessage, onCommand, onReply, isAnswer }: DoorParts): Door {
+export function createDoor({ context, store, platforms, gatherMs, onMessage, onCommand, onReply, isAnswer }: DoorParts): Door {
   const { log, profile } = context;
   const told = new Map<string, number>();
 
@@ -91,7 +93,10 @@ export function createDoor({ context, store, platforms, onMessage, onCommand, on
         return { kind: 'denied' };
       }
       const message = { ...messageOf(platform, profile, inbound, isAnswer), is_owner: isOwner(platform, inbound) ? 1 : 0 };
-      if (message.kind === 'message' && store.inbox.waitingInChat(platform, inbound.chat) >= limits.gateway.inboxPerChatMax) {
+      if (
+        message.kind === 'message' &&
+        store.inbox.waitingInChat(platform, inbound.chat, gatherMs(platform)) >= limits.gateway.inboxPerChatMax
+      ) {
         refuseOverflow(message);
         return { kind: 'full' };
       }

@@ -62,11 +62,12 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
 
   const platforms: Platforms = createPlatforms({ context, host: (platform) => hostOf(platform), onState: tell });
   const delivery: Delivery = createDelivery({ store, platforms, log: context.log });
+  const gatherMs = (platform: string) => catalog[platform]?.gatherMs(platforms.settings(platform) ?? {}) ?? 0;
   const turns: Turns = createTurns({
     context,
     store,
     agentOf,
-    gatherMs: (platform) => catalog[platform]?.gatherMs(platforms.settings(platform) ?? {}) ?? 0,
+    gatherMs,
     command: (row) => runCommand(commands, row),
     onAnswer: delivery.wake,
     onChange: tell,
@@ -96,6 +97,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     context,
     store,
     platforms,
+    gatherMs,
     onMessage: turns.wake,
     onCommand(row) {
       // Lines before it wait no longer for more: `/stop` has to find their turn.

@@ -219,12 +219,17 @@ export class Inbox {
     this.#db.prepare('UPDATE inbox SET closed_at = ? WHERE prompt_id = ?').run(nowMs, id);
   }
 
-  /** Messages of one chat that wait for their turn. */
-  waitingInChat(platform: string, chat: string): number {
+  /** Prompts that the waiting messages of one chat will become; lines no more than `gatherMs` apart are one (gathering.ts). */
+  waitingInChat(platform: string, chat: string, gatherMs: number): number {
+    const { gatherLinesMax, gatherMaxBytes, gatherWaitMaxMs } = limits.gateway;
     return this.#count(
-      "SELECT COUNT(*) AS n FROM inbox WHERE state = 'received' AND closed_at IS NULL AND platform = ? AND chat = ?",
-      platform,
-      chat,
+      `SELECT COALESCE(SUM(starts), 0) + COUNT(*) / ${gatherLinesMax} + COALESCE(SUM(LENGTH(CAST(text AS BLOB))), 0) / ${gatherMaxBytes} AS n FROM (
+         SELECT text, @gatherMs = 0 OR kind <> 'message' OR LAG(user) OVER lines IS NOT user
+           OR received_at - LAG(received_at) OVER lines > @gatherMs
+           OR received_at / ${gatherWaitMaxMs} <> LAG(received_at) OVER lines / ${gatherWaitMaxMs} AS starts
+         FROM inbox WHERE state = 'received' AND closed_at IS NULL AND platform = @platform AND chat = @chat
+         WINDOW lines AS (PARTITION BY lane ORDER BY id))`,
+      { platform, chat, gatherMs },
     );
   }
 

@@ -123,11 +123,11 @@ async function live(slot: Slot, { context, host, set }: LifeParts): Promise<void
         if (signal.aborted) return;
         if (isAgentError(thrown) && thrown.code === 'CONFIG_INVALID') throw thrown;
         failures = performance.now() - startedAt > limits.gateway.reconnectMaxMs ? 0 : failures + 1;
-        host.log.warn(`${slot.name}: ${messageOf(thrown)}; trying again`);
+        host.log.warn(`${slot.name}: ${withFix(thrown)}; trying again`);
         set({
           state: 'retrying',
           error_code: isAgentError(thrown) ? thrown.code : (errnoOf(thrown) ?? 'PLATFORM_DOWN'),
-          error_message: messageOf(thrown),
+          error_message: withFix(thrown),
           retrying_since: slot.state.retrying_since ?? new Date().toISOString(),
         });
       }
@@ -138,12 +138,13 @@ async function live(slot: Slot, { context, host, set }: LifeParts): Promise<void
     }
   } catch (thrown) {
     if (signal.aborted) return;
-    const fix = isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : '';
-    host.log.error(`${slot.name} cannot work: ${messageOf(thrown)}${fix}`);
-    set({ state: 'fatal', error_code: isAgentError(thrown) ? thrown.code : 'INTERNAL', error_message: `${messageOf(thrown)}${fix}` });
+    host.log.error(`${slot.name} cannot work: ${withFix(thrown)}`);
+    set({ state: 'fatal', error_code: isAgentError(thrown) ? thrown.code : 'INTERNAL', error_message: withFix(thrown) });
     await slot.adapter?.cleanup();
   }
 }
+
+const withFix = (thrown: unknown): string => `${messageOf(thrown)}${isAgentError(thrown) && thrown.fix ? ` — ${thrown.fix}` : ''}`;
 
 interface Wanted {
   name: string;

@@ -3,7 +3,7 @@ import type { ZodType } from 'zod';
 import type { PlatformId } from '../../base/closedWords.ts';
 import { z } from '../../base/lazyZod.ts';
 import { limits } from '../../base/limits.ts';
-import { ROUTE_NAME } from '../webhookSubscriptions.ts';
+import { ROUTE_NAME, WEBHOOK_EVENTS_MAX } from '../webhookSubscriptions.ts';
 import { PlatformConfig } from './schema.ts';
 
 /** What every platform takes. */
@@ -16,11 +16,25 @@ export const IrcSettings = z.looseObject({
   tls: z.boolean().default(false),
   /** False accepts any certificate. */
   tls_verify: z.boolean().default(true),
+  /** PEM file of the authority that signed the certificate. */
+  tls_ca: z.string().startsWith('/', 'it must be an absolute path').optional(),
+  /** SHA-256 of the one certificate that is accepted, whoever signed it. */
+  tls_fingerprint: z
+    .string()
+    .regex(/^(?:[\da-f]{2}:?){31}[\da-f]{2}$/i, 'it must be a SHA-256 fingerprint: 64 hexadecimal digits')
+    .optional(),
   nick: z
     .string()
     .regex(/^[^\s\0:@!*,?.#&+~%]+$/, 'it must be an IRC nick without spaces')
     .default('agent'),
   realname: z.string().optional(),
+  /** Account to sign in to with SASL; its password is IRC_ACCOUNT_PASSWORD. */
+  account: z
+    .string()
+    .regex(/^[^\s\0]+$/, 'it must be the name of an account, without spaces')
+    .optional(),
+  /** `required`: no connection without an account; false: IRC_PASSWORD is that of the server alone. */
+  sasl: z.union([z.literal('required'), z.literal(false)]).optional(),
   /** Each with its key behind a space, where it has one. */
   channels: z.array(z.string()).default([]),
   /** Lines of one person that arrive no further apart are one message; 0 = each is one. */
@@ -36,7 +50,7 @@ const RouteSettings = z.looseObject({
   /** `${NAME}` from `.env`; without one WEBHOOK_SECRET counts. */
   secret: z.string().optional(),
   /** Events that make a turn, as the sender names them (`push`, `pull_request.opened`); default: all but GitHub's ping. */
-  events: z.array(z.string()).max(100).optional(),
+  events: z.array(z.string()).max(WEBHOOK_EVENTS_MAX).optional(),
   /** Profile whose agent answers; default: the profile of the gateway. */
   profile: z.string().optional(),
 });

@@ -1,9 +1,11 @@
 /** Side questions end with their worker, said and not silently; the model that answers them sees no tools. */
 import t from 'tap';
 import { limits } from '../../base/limits.ts';
+import { conversationCommand } from '../../ipc/contracts/agent.ts';
 import { drain } from '../../ipc/contracts/peer.ts';
 import { eventsSince, sessionHistory, sessionResume } from '../../ipc/contracts/rpc.ts';
 import { promptBackground, promptBtw } from '../../ipc/contracts/rpcSessions.ts';
+import { openReadOnly } from '../../state/db/open.ts';
 import { asidesAmong, beginAside, endAside } from '../../services/agent/asides.ts';
 import { Store } from '../../services/agent/store.ts';
 import { startOpenAi } from '../fakes/openaiServer.ts';
@@ -128,4 +130,32 @@ t.test('answers beside a conversation are bounded, and go with their session', a
   t.equal(shown[0]!.text.length, limits.side.answerMaxChars);
   store.deleteSession(session.id);
   t.equal(count(), 0);
+});
+
+t.test('the result of /bg in a chat is kept over a missing gateway and the end of the worker, and delivered once', async (t) => {
+  using home = testHome({
+    'config.yaml': 'platforms:\n  irc: { host: 127.0.0.1, port: 1, channels: ["#room"], allowed_users: ["*"] }\n',
+  });
+  const rows = <T>(path: string, sql: string): T[] => {
+    const db = openReadOnly(path);
+    try {
+      return db.prepare(sql).all() as T[];
+    } finally {
+      db.close();
+    }
+  };
+  const kept = () => rows(home.stateDb, "SELECT 1 FROM state_meta WHERE key LIKE 'background-result:%'").length;
+  {
+    await using worker = await startWorker(home, 'agent', { demo: true });
+    using client = await connect(worker);
+    const asked = { session_key: 'agent:main:irc:group:#room', line: '/bg say: 3 words', platform: 'irc', user: 'ann', is_owner: true };
+    await client.link.call(conversationCommand, asked);
+    await until('the work is done', () => kept() === 1);
+    await worker.kill();
+  }
+  await using _worker = await startWorker(home, 'agent', { demo: true });
+  t.equal(kept(), 1);
+  await using _gateway = await startWorker(home, 'gateway');
+  await until('the gateway has accepted it', () => kept() === 0);
+  t.match(rows(home.gatewayDb, 'SELECT chat, origin, text FROM outbox'), [{ chat: '#room', origin: 'background', text: /\w+ \w+ \w+/ }]);
 });

@@ -15,11 +15,12 @@ import { startWorker, type TestWorker } from '../harness/worker.ts';
 const subscriptions = (dir: string) => JSON.parse(readFileSync(join(dir, 'webhook_subscriptions.json'), 'utf8')) as { routes: object };
 const parsed = <T = Record<string, unknown>>({ stdout }: CliResult): T => JSON.parse(stdout) as T;
 
-const post = (url: string, body: string, secret: string): Promise<Response> =>
+const post = (url: string, body: string, secret: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(url, {
     method: 'POST',
     body,
     headers: {
+      ...headers,
       'content-type': 'application/json',
       'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
     },
@@ -64,6 +65,14 @@ t.test(
     t.match(await cli(['webhook', 'test', 'build', '{"status":"red"}'], { home }), { code: 0, stdout: /202/ });
     await until('it is answered as it is now', () => works.turns.length === 2);
     t.match(works.turns[1], { text: 'Now red' });
+
+    const listed = parsed(await cli(['webhook', 'subscribe', 'build', '--events', 'push, pull_request.opened', '--json'], { home }));
+    t.match(listed, { events: ['push', 'pull_request.opened'] });
+    const event = async (name: string) => (await post(url, '{}', secret, { 'x-github-event': name })).status;
+    t.strictSame([await event('issues'), await event('push')], [200, 202], 'other events make no turn');
+    await until('the listed one is answered', () => works.turns.length === 3);
+    t.match(parsed(await cli(['webhook', 'subscribe', 'build', '--events', '', '--json'], { home })), { events: null });
+    t.equal(await event('issues'), 202, 'without a list every event counts');
 
     await cli(['webhook', 'subscribe', 'own'], { home });
     t.match(await cli(['webhook', 'test', 'own', '{"a":1}'], { home }), { code: 0 });

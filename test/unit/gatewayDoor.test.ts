@@ -11,6 +11,7 @@ import { commandOf } from '../../services/gateway/commands.ts';
 import { conversationKey } from '../../services/gateway/conversations.ts';
 import { createDoor } from '../../services/gateway/door.ts';
 import type { Platforms } from '../../services/gateway/platforms.ts';
+import { readUndelivered } from '../../state/undelivered.ts';
 import { GatewayStore } from '../../services/gateway/store.ts';
 import { parseTarget } from '../../services/gateway/targets.ts';
 import { sentenceOf } from '../../services/gateway/replies.ts';
@@ -147,22 +148,42 @@ t.test('a problem becomes one sentence with its remedy and without a stack', asy
   t.equal(sentenceOf(new TypeError('x is not a function')), 'Sorry, something went wrong inside the service; its log has the details.');
 });
 
-t.test('a chat that writes faster than it is answered is told once, and loses nothing that was taken', async (t) => {
-  using home = testHome();
-  using store = new GatewayStore(join(home.root, 'gateway.db'));
+/** A door into `store`, and a person who writes through it. */
+function openDoor(store: GatewayStore, gatherMs: number) {
   const log = createLogger({ sink: { write() {}, close() {} }, component: 'test' });
   const secrets = () => ({ get: () => undefined, names: () => [], values: () => [] });
   const door = createDoor({
     context: { log, profile: 'default', secrets } as unknown as WorkerContext,
     store,
     platforms: { settings: () => ({ allowed_users: ['*'] }) } as unknown as Platforms,
+    gatherMs: () => gatherMs,
     onMessage() {},
     onCommand() {},
     isAnswer: () => false,
     onReply() {},
   });
-  const say = (chat: string, text: string) =>
-    door.receive('irc', { chat, chatType: 'group', user: 'ann', identities: ['ann'], text, messageId: null, at: 0 }).kind;
+  return (chat: string, text: string, user = 'ann') =>
+    door.receive('irc', { chat, chatType: 'group', user, identities: [user], text, messageId: null, at: 0 }).kind;
+}
+
+const { inboxPerChatMax } = limits.gateway;
+
+t.test('lines that become one prompt count as one waiting message', async (t) => {
+  using home = testHome();
+  using store = new GatewayStore(join(home.root, 'gateway.db'));
+  const say = openDoor(store, limits.gateway.ircGatherMaxMs);
+  const paste = Array.from({ length: inboxPerChatMax + 50 }, (_, n) => say('#a', `line ${n}`));
+  t.strictSame(new Set(paste), new Set(['stored']));
+  const parted = Array.from({ length: inboxPerChatMax + 3 }, (_, n) => say('#b', 'mine', n % 2 ? 'ann' : 'bob'));
+  t.equal(parted.filter((kind) => kind === 'full').length, 3, 'lines of two people by turns are not gathered');
+  const long = Array.from({ length: inboxPerChatMax + 3 }, () => say('#c', 'x'.repeat(limits.gateway.gatherMaxBytes)));
+  t.ok(long.includes('full'), 'nor are more bytes than one prompt holds');
+});
+
+t.test('a chat that writes faster than it is answered is told once, and loses nothing that was taken', async (t) => {
+  using home = testHome();
+  using store = new GatewayStore(join(home.root, 'gateway.db'));
+  const say = openDoor(store, 0);
   const kinds = Array.from({ length: limits.gateway.inboxPerChatMax + 3 }, (_, n) => say('#a', `line ${n}`));
   t.strictSame(
     [kinds.filter((kind) => kind === 'stored').length, kinds.filter((kind) => kind === 'full').length],
@@ -172,4 +193,15 @@ t.test('a chat that writes faster than it is answered is told once, and loses no
   t.equal(say('#a', '/stop'), 'stored', 'a command always gets through');
   t.strictSame(store.outbox.openChats(), [{ platform: 'irc', chat: '#a', thread: '' }]);
   t.equal(store.outbox.countOpen(), 1, 'one notice for all three');
+});
+
+t.test('a message that failed permanently is listed with every line gathered into it', async (t) => {
+  using home = testHome();
+  using store = new GatewayStore(home.gatewayDb);
+  const say = openDoor(store, 0);
+  for (const text of ['one', 'two', 'three']) say('#a', text);
+  const [first, ...lines] = store.inbox.after({ ...store.inbox.get(1)!, id: 0 }, 10);
+  store.inbox.submit(first!, lines);
+  store.inbox.close(first!.id, 'failed', Date.now(), 'no');
+  t.match(readUndelivered(home), [{ id: 'm1', text: 'one\ntwo\nthree' }]);
 });

@@ -3,8 +3,9 @@
  * for us, and how a text becomes lines; the wire is ircConnection.ts. NOTICEs are never answered, as
  * the protocol asks of programs.
  */
+import { readFileSync } from 'node:fs';
 import type { IrcMessageEvent } from 'irc-framework';
-import { AgentError } from '../../../base/errors.ts';
+import { AgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { sleep } from '../../../base/time.ts';
 import { checked } from '../../../ipc/link.ts';
@@ -12,6 +13,7 @@ import { IrcSettings } from '../../../state/config/platformSettings.ts';
 import { SendError, type Adapter, type AdapterHost } from '../adapter.ts';
 import { splitMessage, utf8Bytes } from '../messageText.ts';
 import { IrcConnection } from './ircConnection.ts';
+import { loginOf, UNIDENTIFIED, type IrcLogin } from './ircLogin.ts';
 
 /** RFC 1459: a line as the server passes it on, with the sender's mask and the line end. */
 const LINE_MAX_BYTES = 512;
@@ -27,7 +29,7 @@ export const createIrcAdapter = (host: AdapterHost): Adapter => new IrcAdapter(h
 class IrcAdapter implements Adapter {
   readonly #host: AdapterHost;
   #settings!: IrcSettings;
-  #password: string | undefined;
+  #login!: IrcLogin;
   #connection: IrcConnection | undefined;
   /** Who said the last line for us in each room we are in. */
   readonly #addressing = new Map<string, { nick: string; at: number }>();
@@ -38,7 +40,7 @@ class IrcAdapter implements Adapter {
 
   provision({ settings, secrets }: Parameters<Adapter['provision']>[0]): void {
     this.#settings = checked(IrcSettings, settings, 'CONFIG_INVALID', 'platforms.irc');
-    this.#password = secrets.get('IRC_PASSWORD');
+    this.#login = loginOf(this.#settings, secrets);
   }
 
   validate(): void {
@@ -50,7 +52,7 @@ class IrcAdapter implements Adapter {
   }
 
   async connect(signal: AbortSignal): Promise<IrcConnection> {
-    const { host, port, tls, tls_verify, nick, realname, channels } = this.#settings;
+    const { host, port, tls, tls_verify, tls_ca, tls_fingerprint, nick, realname, channels } = this.#settings;
     this.#connection?.close();
     const connection = new IrcConnection({
       options: {
@@ -58,12 +60,15 @@ class IrcAdapter implements Adapter {
         port: port ?? (tls ? 6697 : 6667),
         tls,
         rejectUnauthorized: tls_verify,
+        ...(tls_ca === undefined ? {} : { ca: readAuthority(tls_ca) }),
+        ...(tls_fingerprint === undefined ? {} : { fingerprint: tls_fingerprint }),
         nick,
         username: nick.slice(0, 10),
         gecos: realname ?? nick,
-        ...(this.#password ? { password: this.#password } : {}),
       },
+      login: this.#login,
       channels,
+      onUnidentified: () => this.#host.log.warn(UNIDENTIFIED),
       onMessage: (event, kind) => this.#receive(event, kind),
       onJoined: () => this.#host.readinessChanged(),
       onRefused: (channel, why) => void this.#enterLater(connection, channel, why, signal),
@@ -157,5 +162,17 @@ class IrcAdapter implements Adapter {
       );
       if (entered) return;
     }
+  }
+}
+
+/** Errors: CONFIG_INVALID. */
+function readAuthority(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw new AgentError('CONFIG_INVALID', `platforms.irc.tls_ca cannot be read: ${messageOf(cause)}`, {
+      cause,
+      fix: 'set it to a PEM file that this user can read',
+    });
   }
 }

@@ -9,15 +9,20 @@ import { hexId } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
 import { sleep, within } from '../../../base/time.ts';
 import { SendError } from '../adapter.ts';
+import { noSasl, wrongAccount, type IrcLogin } from './ircLogin.ts';
+import { certificateError, IrcTransport } from './ircTransport.ts';
 
 export interface IrcParts {
-  options: Pick<IrcOptions, 'host' | 'port' | 'nick' | 'username' | 'gecos' | 'password' | 'tls' | 'rejectUnauthorized'>;
+  options: Pick<IrcOptions, 'host' | 'port' | 'nick' | 'username' | 'gecos' | 'tls' | 'rejectUnauthorized' | 'ca' | 'fingerprint'>;
+  login: IrcLogin;
   /** Each with its key behind a space, where it has one. */
   channels: string[];
   onMessage(message: IrcMessageEvent, kind: 'privmsg' | 'action'): void;
   onJoined(channel: string): void;
   /** A channel could not be entered; it is tried again. */
   onRefused(channel: string, why: string): void;
+  /** The server offers no SASL to a password that may be that of an account. */
+  onUnidentified(): void;
 }
 
 /** Nicks tried before the last, which has random letters. */
@@ -64,9 +69,19 @@ export class IrcConnection {
 
   /** Registers, then enters the channels. Errors: CONFIG_INVALID, PLATFORM_DOWN. */
   async open(signal: AbortSignal): Promise<void> {
-    const { options, channels, onRefused } = this.#parts;
+    const { options, login, channels, onRefused } = this.#parts;
     const registered = this.#register();
-    this.#client.connect({ ...options, auto_reconnect: false, ping_interval: 30, ping_timeout: 90, version: '' });
+    this.#client.connect({
+      ...options,
+      ...(login.password === undefined ? {} : { password: login.password }),
+      // An empty one: the password of the server is not offered as that of an account.
+      account: login.account ?? {},
+      transport: IrcTransport,
+      auto_reconnect: false,
+      ping_interval: 30,
+      ping_timeout: 90,
+      version: '',
+    });
     try {
       await within(registered, { ms: limits.gateway.connectMs, signal, what: `the welcome of ${options.host}:${options.port}` });
     } catch (thrown) {
@@ -130,7 +145,7 @@ export class IrcConnection {
     const registered = Promise.withResolvers<void>();
     let tries = 0;
     const randomNick = () => `${options.nick.slice(0, 4)}${hexId(4)}`;
-    this.#client.on('registered', () => registered.resolve());
+    this.#identify(registered);
     this.#client.on('nick in use', ({ nick }) => {
       if (this.#isOpen) return;
       tries++;
@@ -154,22 +169,34 @@ export class IrcConnection {
         );
       else if (error === 'irc') registered.reject(new AgentError('PLATFORM_DOWN', `the server refuses us: ${reason}`));
     });
-    this.#client.on('sasl failed', ({ reason, message }) => {
-      // A server without SASL may still have taken it as the password of the server.
-      if (reason === 'capability_missing' || reason === 'unsupported_mechanism') return;
-      registered.reject(
-        new AgentError('CONFIG_INVALID', `the server refuses the password for the account "${options.nick}": ${message ?? reason}`, {
-          fix: 'correct IRC_PASSWORD in .env, or set platforms.irc.nick to the name of the account',
-        }),
-      );
-    });
     this.#client.on('socket close', (cause) => {
       const why = cause instanceof Error ? cause.message : 'the server closed the connection';
-      const error = new AgentError('PLATFORM_DOWN', `${options.host}:${options.port}: ${why}`, { cause });
+      const error =
+        certificateError(options.host, cause) ?? new AgentError('PLATFORM_DOWN', `${options.host}:${options.port}: ${why}`, { cause });
       registered.reject(error);
       this.#over(error);
     });
     return registered.promise;
+  }
+
+  /** Settles with the welcome, and with whether the account was signed in to. */
+  #identify(registered: PromiseWithResolvers<void>): void {
+    const { login, onUnidentified } = this.#parts;
+    const { account, isRequired } = login;
+    let refused = false;
+    this.#client.on('sasl failed', ({ reason, message }) => {
+      refused = true;
+      if (account && reason !== 'capability_missing' && reason !== 'unsupported_mechanism')
+        registered.reject(wrongAccount(account, message ?? reason));
+    });
+    this.#client.on('registered', () => {
+      const isIdentified = this.#client.network.cap.isEnabled('sasl') && !refused;
+      if (account && !isIdentified) {
+        if (isRequired) return registered.reject(noSasl());
+        onUnidentified();
+      }
+      registered.resolve();
+    });
   }
 
   #listen(): void {

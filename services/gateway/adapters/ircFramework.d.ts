@@ -1,6 +1,7 @@
 /** The part of irc-framework 4.14 (which ships no types) that this product and its tests use. */
 declare module 'irc-framework' {
   import type { EventEmitter } from 'node:events';
+  import type NetTransport from 'irc-framework/src/transports/net.js';
 
   export interface IrcOptions {
     host: string;
@@ -11,6 +12,12 @@ declare module 'irc-framework' {
     password?: string;
     tls?: boolean;
     rejectUnauthorized?: boolean;
+    /** Of IrcTransport. */
+    ca?: Buffer;
+    /** Of IrcTransport. */
+    fingerprint?: string;
+    account?: { account?: string; password?: string };
+    transport?: new (options: IrcOptions) => NetTransport;
     auto_reconnect?: boolean;
     /** Seconds. */
     ping_interval?: number;
@@ -56,6 +63,7 @@ declare module 'irc-framework' {
     constructor(options?: IrcOptions);
     readonly user: { nick: string };
     readonly connected: boolean;
+    readonly network: { cap: { isEnabled(name: string): boolean } };
     readonly connection: { end(data?: string, hadError?: boolean): void; transport: { disposeSocket(): void } | null };
     connect(options?: IrcOptions): void;
     raw(...words: string[]): void;
@@ -64,5 +72,23 @@ declare module 'irc-framework' {
     part(channel: string): void;
     changeNick(nick: string): void;
     quit(message?: string): void;
+  }
+}
+
+declare module 'irc-framework/src/transports/net.js' {
+  import type { EventEmitter } from 'node:events';
+  import type { Socket } from 'node:net';
+  import type { IrcOptions } from 'irc-framework';
+
+  export default class NetTransport extends EventEmitter {
+    constructor(options: IrcOptions);
+    readonly options: IrcOptions;
+    socket: Socket | null;
+    state: number;
+    incoming_buffer: Buffer;
+    connect(): void;
+    disposeSocket(): void;
+    onSocketFullyConnected(): void;
+    _onSocketCreate(options: IrcOptions, socket: Socket): void;
   }
 }

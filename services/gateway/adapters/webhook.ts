@@ -187,7 +187,7 @@ class WebhookAdapter implements Adapter {
     const rates = this.#subscribed.get(name) ?? newRates();
     this.#subscribed.set(name, rates);
     const secret = /\$\{\w+\}/.test(of.secret) || of.secret === INSECURE_NO_AUTH ? undefined : of.secret;
-    return { name, prompt: of.prompt, deliver: of.deliver, secret, profile: of.profile, events: undefined, ...rates };
+    return { name, prompt: of.prompt, deliver: of.deliver, secret, profile: of.profile, events: of.events, ...rates };
   }
 
   /** What config.yaml says is checked at the start; a route made by command may point to what has gone since. */
