@@ -37,6 +37,8 @@ export const gatewayLimits = {
     /** First pause before a lost platform is dialled again; doubles with jitter. */
     reconnectMinMs: 1_000,
     reconnectMaxMs: 60_000,
+    /** A pause before the next try that a platform asks for is cut to this. */
+    retryAfterMaxMs: 3_600_000,
     /** Held messages are released one by one at this pace after `agent resume`. */
     releaseMs: 500,
     /** Conversations that run a turn at the same time. */

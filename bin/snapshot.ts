@@ -54,9 +54,9 @@ export function readSnapshot(home: Home, nowMs = Date.now()): Snapshot | undefin
   };
 }
 
-/** Every slot that is meant to run is ready. */
+/** Every slot that is meant to run is ready; one without a free descriptor refuses everything. */
 export const allReady = ({ workers }: Pick<Status, 'workers'>): boolean =>
-  workers.every(({ desired, state }) => desired !== 'up' || state === 'ready');
+  workers.every(({ desired, state, liveness }) => desired !== 'up' || (state === 'ready' && liveness !== 'exhausted'));
 
 function read(path: string): Status | undefined {
   try {

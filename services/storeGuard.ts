@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { AgentError, messageOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { syncFile } from '../state/atomicFile.ts';
+import { confirmedNow } from '../state/confirmedTime.ts';
 import { copyPath } from '../state/db/copies.ts';
 import type { Db } from '../state/db/open.ts';
 import { DEFAULT_PROFILE } from '../state/home.ts';
@@ -27,7 +28,7 @@ export function guardStore(context: Context, name: StoreName, db: Db): Disposabl
 
   const copy = (): void => {
     nextCopyAt = performance.now() + limits.state.copyRetryMs;
-    copying = new Worker(threadFile(), { workerData: { dir: context.paths.dir, name, path }, env: {} });
+    copying = new Worker(threadFile(), { workerData: { dir: context.paths.dir, name, path, atMs: confirmedNow(context.home) }, env: {} });
     copying.once('message', (reply: CopyReply) => told(reply));
     copying.once('error', (thrown) => told({ code: 'INTERNAL', message: messageOf(thrown), fix: undefined }));
     copying.once('exit', () => (copying = undefined));
@@ -47,7 +48,7 @@ export function guardStore(context: Context, name: StoreName, db: Db): Disposabl
     if (context.profile !== DEFAULT_PROFILE && !existsSync(context.paths.soul)) return;
     const lost = opened.find(({ file, id }) => id !== undefined && idOf(file) !== id);
     if (lost) return context.fail(writeBack(db, path, lost.file));
-    if (!copying && performance.now() >= nextCopyAt && !existsSync(copyPath(context.paths.dir, name, new Date()))) copy();
+    if (!copying && performance.now() >= nextCopyAt && !existsSync(copyPath(context.paths.dir, name, confirmedNow(context.home)))) copy();
   });
   return {
     [Symbol.dispose]() {

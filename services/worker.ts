@@ -11,11 +11,11 @@ import { limits } from '../base/limits.ts';
 import { createLogger, errorFields, type Logger, type LogSink } from '../base/log.ts';
 import { createRedactor, type Redactor } from '../base/redact.ts';
 import { unsealVariables } from '../base/sealedVariables.ts';
-import { formatDuration, sleep, untilBeatMs } from '../base/time.ts';
+import { formatDuration, sleep } from '../base/time.ts';
 import { settleAfterStart } from '../base/afterStart.ts';
 import { createClient, type Client } from '../ipc/client.ts';
 import { drain, ping, report, stop } from '../ipc/contracts/peer.ts';
-import { attach, ensureSlot, facts as factsNotice, heartbeat, offerRehearsal } from '../ipc/contracts/supervisor.ts';
+import { attach, ensureSlot, facts as factsNotice, offerRehearsal } from '../ipc/contracts/supervisor.ts';
 import { dial } from '../ipc/dial.ts';
 import { handle, onNotice, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
@@ -25,6 +25,7 @@ import { sweepTempFiles } from '../state/atomicFile.ts';
 import { ensureToken, openHome, prepareHome, requireProfile, type Home, type ProfilePaths } from '../state/home.ts';
 import { logNameOf, openLogSink } from '../state/logs.ts';
 import { release, type Release } from '../state/release.ts';
+import { beatAlone, startHeartbeat } from './heartbeat.ts';
 import { createConfig, createSecrets } from './liveFiles.ts';
 import { standBy, takeSuccession, type Succession } from './successor.ts';
 
@@ -127,7 +128,7 @@ export async function runWorker(kind: string, start: (context: WorkerContext) =>
 
 const lastWords = ({ code, message, fix }: AgentError): string => `${code}: ${message}${fix ? ` — ${fix}` : ''}`;
 
-interface Life {
+export interface Life {
   context: WorkerContext;
   sink: LogSink;
   nonce: string;
@@ -144,8 +145,8 @@ interface Life {
   stop: ((deadlineMs: number) => Promise<void>) | undefined;
   problems: Map<string, Problem>;
   beats: Set<() => void>;
-  /** Puts the socket file back when it is gone; set once it serves. */
-  mendSocket?: () => Promise<void>;
+  /** Set once it serves. */
+  server?: SocketServer;
 }
 
 async function openLife(kind: string, succession: Succession): Promise<Life> {
@@ -258,7 +259,7 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
     ...(service.onLink ? { onLink: service.onLink } : {}),
   });
   resources.use(server);
-  life.mendSocket = () => mendSocket(server, context.log);
+  life.server = server;
 
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
@@ -268,7 +269,7 @@ async function live(life: Life, start: (context: WorkerContext) => Promise<Worke
       void stopNow(limits.worker.termMs - 500);
     });
   }
-  if (context.external) setInterval(() => life.beats.forEach((work) => work()), limits.worker.heartbeatMs).unref();
+  if (context.external) beatAlone(life);
   else void keepSupervised(life, nonce, own, service, stopNow);
   context.log.info('ready', { ready_ms: Math.round(performance.now() - startedAt) });
   service.started?.();
@@ -408,50 +409,6 @@ async function keepSupervised(
     }
     // The name changes when the old socket is removed, too: the new one is some milliseconds away then.
     startingMs = (await supervisorSocketChanges(context)) ? limits.worker.redialMs : 0;
-  }
-}
-
-/**
- * Beats at the same moments in every worker, so that the supervisor wakes once for all of them.
- * Answers how to stop.
- */
-function startHeartbeat(life: Life, link: Link, service: WorkerService, everyMs: number): () => void {
-  let timer: NodeJS.Timeout;
-  let before = performance.eventLoopUtilization();
-  const arm = () => {
-    const waitMs = untilBeatMs(Date.now(), everyMs);
-    const expectedAt = performance.now() + waitMs;
-    timer = setTimeout(() => {
-      life.lagMs = Math.max(0, Math.round(performance.now() - expectedAt));
-      const { utilization } = performance.eventLoopUtilization(before);
-      before = performance.eventLoopUtilization();
-      const active = service.active();
-      link.notify(heartbeat, {
-        active: active.length,
-        units: active.slice(0, limits.worker.unitsMax).map((name) => name.slice(0, limits.worker.unitNameMaxChars)),
-        lag_ms: life.lagMs,
-        progress: life.steps + (service.steps?.() ?? 0),
-        utilization: Math.round(utilization * 1_000) / 1_000,
-      });
-      beat(life);
-      arm();
-    }, waitMs).unref();
-  };
-  arm();
-  return () => clearTimeout(timer);
-}
-
-function beat(life: Life): void {
-  void life.mendSocket?.();
-  for (const work of life.beats) work();
-}
-
-/** Somebody may have cleaned up `run/`: the socket comes back at the next beat. */
-async function mendSocket(server: SocketServer, log: Logger): Promise<void> {
-  try {
-    if (await server.mend()) log.warn('the socket of this worker was gone; it is there again');
-  } catch (thrown) {
-    log.error(`the socket of this worker is gone and cannot be made again: ${messageOf(thrown)}`);
   }
 }
 

@@ -59,6 +59,8 @@ export interface Home extends ProfilePaths {
   root: string;
   run: RunPaths;
   crash: string;
+  /** What the clocks showed lately; see confirmedTime.ts. */
+  clock: string;
   backups: string;
   cache: string;
   /** Paths of a profile; `default` is the root home itself. Does not check that it exists. */
@@ -103,6 +105,7 @@ export function openHome(root: string = homeDirectory()): Home {
     root,
     run: runPaths(runDirectory(root)),
     crash: join(root, 'crash'),
+    clock: join(root, 'clock.json'),
     backups: join(root, 'backups'),
     cache: join(root, 'cache'),
     profile,

@@ -242,6 +242,8 @@ function fixOfKill({ isSidecar }: Ending, killedFor: string): string | null {
   }
   if (/memory/.test(killedFor))
     return `raise ${isSidecar ? 'services.<slot>.memory_max_mb' : 'supervisor.workers.<slot>.memory_hard_mb'} if it needs more; the samples below show how it grew`;
+  if (/file descriptor/.test(killedFor))
+    return 'raise the limit (LimitNOFILE= in the unit, ulimit -n in a shell); if the number of descriptors below grows without end, report it';
   if (/main loop|step of|sign of life/.test(killedFor)) return 'the stack below shows where it stood; report it';
   return null;
 }

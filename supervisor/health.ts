@@ -73,7 +73,8 @@ export class Health {
   async #condemn(incarnation: Incarnation, verdict: Verdict, bounds: Bounds): Promise<void> {
     const { redact, lines, monotonic } = this.#host;
     this.#isCondemned = true;
-    const answers = incarnation.record.watchdog === true;
+    // Without a free descriptor Node aborts when its inspector is to open.
+    const answers = incarnation.record.watchdog === true && verdict.word !== 'exhausted';
     const evidence = await collectEvidence({ pid: incarnation.pid, answers, verdict, lines, redact });
     if (!this.#host.serves(incarnation)) return;
     if (!this.#vitals.check(incarnation.pid, monotonic(), bounds).kill) {

@@ -12,6 +12,7 @@ export interface Beat {
   active: number;
   progress?: number | undefined;
   utilization?: number | undefined;
+  descriptors_used_up?: boolean | undefined;
 }
 
 /** Times are monotonic milliseconds. */
@@ -23,6 +24,8 @@ export interface Signs {
   progressAtMs: number;
   /** Since when the loop has been busy without a pause; undefined while it rests now and then. */
   busySinceMs: number | undefined;
+  /** Since when it has had no free file descriptor; undefined while it has one. */
+  exhaustedSinceMs: number | undefined;
 }
 
 /** What a look at the process itself says; taken only of one that is suspicious. */
@@ -64,6 +67,7 @@ export const newSigns = (nowMs: number): Signs => ({
   progress: undefined,
   progressAtMs: nowMs,
   busySinceMs: undefined,
+  exhaustedSinceMs: undefined,
 });
 
 /** A beat has arrived. */
@@ -77,6 +81,7 @@ export function afterBeat(signs: Signs, beat: Beat, nowMs: number): Signs {
     progressAtMs: moved ? nowMs : signs.progressAtMs,
     // The share is that of the interval that ends now.
     busySinceMs: busy ? (signs.busySinceMs ?? signs.beatAtMs) : undefined,
+    exhaustedSinceMs: beat.descriptors_used_up ? (signs.exhaustedSinceMs ?? nowMs) : undefined,
   };
 }
 
@@ -112,13 +117,20 @@ const isBusy = ({ state, mainShare }: ProcessSigns): boolean =>
 /** It beats: is it getting anywhere? Waiting for a model costs no time of the processor, whatever it takes. */
 function judgeProgress(signs: Signs, nowMs: number, { suspectMs, killMs }: Bounds): Verdict {
   const spinsMs = signs.active > 0 && signs.busySinceMs !== undefined ? nowMs - Math.max(signs.busySinceMs, signs.progressAtMs) : 0;
-  if (spinsMs < suspectMs) return { word: 'ok', kill: false, why: '' };
+  if (spinsMs < suspectMs) return judgeDescriptors(signs, nowMs, killMs);
   const units = signs.active === 1 ? '1 unit' : `${signs.active} units`;
   return {
     word: 'livelocked',
     kill: spinsMs >= killMs,
     why: `was busy for ${formatDuration(spinsMs)} without a step of its ${units} of accepted work`,
   };
+}
+
+/** It beats, and refuses every connection. */
+function judgeDescriptors({ exhaustedSinceMs }: Signs, nowMs: number, killMs: number): Verdict {
+  if (exhaustedSinceMs === undefined) return { word: 'ok', kill: false, why: '' };
+  const forMs = nowMs - exhaustedSinceMs;
+  return { word: 'exhausted', kill: forMs >= killMs, why: `had no free file descriptor for ${formatDuration(forMs)}` };
 }
 
 /** A user's own program has no beats: only that it was stopped is known of it. */

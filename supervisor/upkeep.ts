@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { errorFields, type Logger } from '../base/log.ts';
+import { formatDuration } from '../base/time.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
 import type { Config } from '../state/config/schema.ts';
+import { recordClocks } from '../state/confirmedTime.ts';
 import { listProfiles, type Home } from '../state/home.ts';
 import { logBudgetBytes } from '../state/logs.ts';
 import { sweepLeftovers } from './leftovers.ts';
@@ -37,6 +39,8 @@ export class Upkeep implements Disposable {
   readonly #host: UpkeepHost;
   #samples = new Map<string, Sample>();
   #budgetAtMs = -Infinity;
+  #clockAtMs = -Infinity;
+  #isClockAhead = false;
   #hasSwept = false;
   readonly #limited = new UsageReader();
   readonly #kernelKills = new KernelKills();
@@ -52,6 +56,7 @@ export class Upkeep implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#recordClocks(performance.now());
     clearInterval(this.#looking);
     this.#limited[Symbol.dispose]();
     this.resources[Symbol.dispose]();
@@ -78,6 +83,7 @@ export class Upkeep implements Disposable {
     if (!this.#hasSwept) this.#sweep();
     this.#lookAtLimits();
     this.#kernelKills.mark();
+    if (nowMs - this.#clockAtMs >= limits.state.clockRecordMs) this.#recordClocks(nowMs);
     if (nowMs - this.#budgetAtMs < limits.logs.budgetMs) return;
     this.#budgetAtMs = nowMs;
     try {
@@ -85,6 +91,23 @@ export class Upkeep implements Disposable {
     } catch (thrown) {
       // What stands in the way in the home must not end the process that keeps everything else alive.
       this.#host.log.error('the budget of the logs could not be kept', errorFields(thrown));
+    }
+  }
+
+  /** Also at the end: the next start measures from here. */
+  #recordClocks(nowMs: number): void {
+    this.#clockAtMs = nowMs;
+    const { home, log } = this.#host;
+    try {
+      const aheadMs = recordClocks(home);
+      const isAhead = aheadMs > limits.state.clockAheadMs;
+      if (isAhead && !this.#isClockAhead)
+        log.warn(
+          `the clock is ${formatDuration(aheadMs)} ahead of the time that is known to have passed: nothing is deleted and no message expires by that time until the service has seen it in 13 hours`,
+        );
+      this.#isClockAhead = isAhead;
+    } catch (thrown) {
+      log.error('the clocks could not be noted', errorFields(thrown));
     }
   }
 

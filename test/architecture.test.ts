@@ -54,6 +54,7 @@ const allowed: Record<string, readonly string[]> = {
     'services/inherited.ts',
     'services/successor.ts',
     'services/storeGuard.ts',
+    'services/heartbeat.ts',
     'services/liveFiles.ts',
     'services/storeCopyThread.ts',
   ],

@@ -13,9 +13,11 @@ const { spillFileMaxBytes, spillFilesMax, spillFolderMaxBytes, spillKeepMs } = l
 
 export class SpillFolder {
   readonly dir: string;
+  readonly #now: () => number;
 
-  constructor(dir: string) {
+  constructor(dir: string, now: () => number = Date.now) {
     this.dir = dir;
+    this.#now = now;
   }
 
   open(name: string): SpillFile {
@@ -31,9 +33,10 @@ export class SpillFolder {
       })
       .toSorted((a, b) => b.at - a.at);
     let bytes = spillFileMaxBytes;
+    const nowMs = this.#now();
     for (const [index, file] of files.entries()) {
       bytes += file.bytes;
-      if (index < spillFilesMax - 1 && bytes <= spillFolderMaxBytes && Date.now() - file.at <= spillKeepMs) continue;
+      if (index < spillFilesMax - 1 && bytes <= spillFolderMaxBytes && nowMs - file.at <= spillKeepMs) continue;
       rmSync(file.path, { force: true });
     }
   }

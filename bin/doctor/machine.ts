@@ -71,17 +71,24 @@ function jumpSince({ started_at, start_time }: { started_at: string; start_time:
   return (Number(bootedAt) + start_time / TICKS_PER_SECOND) * 1_000 - Date.parse(started_at);
 }
 
-/** Of the supervisor where one runs: what a shell may open says nothing about a service. */
+/** Of the processes that run, each with its own limit; without a service, of what this shell would start. */
 function openFiles({ snapshot }: Scene): Finding {
-  const whose = snapshot?.live ? String(snapshot.status.supervisor.pid) : 'self';
-  const hard = /^Max open files\s+(\S+)\s+(\S+)/m.exec(readText(`/proc/${whose}/limits`))?.[2];
-  if (hard === undefined) return skip('not told by this system');
-  if (hard !== 'unlimited' && Number(hard) < limits.doctor.filesMin)
-    return warn(
-      `a process may open ${hard}, fewer than ${limits.doctor.filesMin}`,
-      'raise it: ulimit -Hn 65536, or LimitNOFILE=65536 in the unit',
-    );
-  return ok(`${hard} for each process`);
+  const fix = 'raise it: ulimit -Hn 65536, or LimitNOFILE=65536 in the unit; then `agent down` and `agent up`';
+  const { supervisor, workers } = snapshot?.live ? snapshot.status : { supervisor: undefined, workers: [] };
+  const running = supervisor ? [{ slot: 'supervisor', pid: supervisor.pid }, ...workers] : [{ slot: 'a process', pid: process.pid }];
+  const found = running.flatMap(({ slot, pid }) => {
+    // Node raises its own limit to the hard one at its start, which a shell shows for what it would start.
+    const limit = pid === null ? undefined : /^Max open files\s+(\S+)\s+(\S+)/m.exec(readText(`/proc/${pid}/limits`))?.[supervisor ? 1 : 2];
+    return limit === undefined
+      ? []
+      : [{ slot, max: limit === 'unlimited' ? Infinity : Number(limit), open: entriesOf(`/proc/${pid}/fd`).length }];
+  });
+  const lowest = found.toSorted((a, b) => a.max - b.max)[0];
+  if (!lowest) return skip('not told by this system');
+  const full = found.filter(({ max, open }) => open >= max * limits.doctor.filesShare);
+  if (full.length > 0) return warn(full.map(({ slot, max, open }) => `${slot} has ${open} of ${max} open`).join(', '), fix);
+  if (lowest.max < limits.doctor.filesMin) return warn(`${lowest.slot} may open ${lowest.max}, fewer than ${limits.doctor.filesMin}`, fix);
+  return ok(`${lowest.max === Infinity ? 'unlimited' : lowest.max} for each process`);
 }
 
 /** Inits that reap what loses its parent. */

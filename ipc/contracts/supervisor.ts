@@ -24,7 +24,7 @@ export type LastExit = z.infer<typeof LastExit>;
  * loop stands still, its watchdog does not; `stopped` = SIGSTOP or a debugger; `livelocked` = busy without progress;
  * `silent` = nothing of it moves.
  */
-export const livenessWords = ['ok', 'suspect', 'blocked', 'stopped', 'livelocked', 'silent'] as const;
+export const livenessWords = ['ok', 'suspect', 'blocked', 'stopped', 'livelocked', 'silent', 'exhausted'] as const;
 export const Liveness = z.enum(livenessWords);
 export type Liveness = z.infer<typeof Liveness>;
 
@@ -261,6 +261,8 @@ export const heartbeat = notice(
     progress: z.number().int().optional(),
     /** Share of the last interval in which the loop was busy, 0 to 1. */
     utilization: z.number().optional(),
+    /** It could not open a file, for want of a descriptor. */
+    descriptors_used_up: z.boolean().optional(),
   }),
 );
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
-import { SettledClock } from '../../base/settledClock.ts';
 import { rpcMethods } from '../../ipc/contracts/rpcTable.ts';
 import type { Link } from '../../ipc/link.ts';
+import { confirmedNow } from '../../state/confirmedTime.ts';
 import { acquireLock } from '../../state/lock.ts';
 import { guardStore } from '../storeGuard.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
@@ -106,9 +106,8 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
   toolbox.abandonChildren();
   side.settleCut();
   notes.settleCut();
-  const clock = new SettledClock();
   void keepHouse(parts);
-  const housekeeping = setInterval(() => void (clock.isSettled() && keepHouse(parts)), limits.turn.housekeepingMs).unref();
+  const housekeeping = setInterval(() => void keepHouse(parts), limits.turn.housekeepingMs).unref();
   const company = watchCompany(context, () => turns.active().length + side.active().length + toolbox.processes.running);
   const setup = watchSetup({ context, desk, events });
   toolbox.warm();
@@ -186,10 +185,11 @@ function inOrder(context: WorkerContext): { parts: HostParts; cut: number } {
 /** What is too old to be asked for goes; a store that refuses it now is asked again tomorrow. */
 async function keepHouse(parts: SessionParts): Promise<void> {
   const { context, store, events } = parts;
+  const nowMs = confirmedNow(context.home);
   try {
-    removeSessions(parts, leftBehind(parts, limits.turn.emptySessionMs));
-    await events.forgetIdle(limits.turn.eventsKeepMs);
-    const removed = await retire(parts, context.config().config.sessions);
+    removeSessions(parts, leftBehind(parts, nowMs - limits.turn.emptySessionMs));
+    await events.forgetIdle(nowMs - limits.turn.eventsKeepMs);
+    const removed = await retire(parts, context.config().config.sessions, nowMs);
     if (removed > 0) context.log.info(`${removed} sessions that nobody used any more were removed`);
     forgetAttachments(context, store);
   } catch (thrown) {

@@ -13,6 +13,7 @@ import type { AttachmentInput } from '../../ipc/contracts/rpc.ts';
 import type { SessionFile } from '../../ipc/contracts/rpcAttachments.ts';
 import type { Attachment } from '../../ipc/contracts/rpcRecords.ts';
 import { writeFileAtomic } from '../../state/atomicFile.ts';
+import { confirmedNow } from '../../state/confirmedTime.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { Store } from './store.ts';
 
@@ -208,7 +209,7 @@ function typeOf(head: Buffer, recorded: string): string {
 // --- housekeeping ---
 
 /** Removes copies that no message names any more; how many. */
-export function forgetAttachments({ paths }: WorkerContext, store: Store): number {
+export function forgetAttachments({ home, paths }: WorkerContext, store: Store): number {
   const dir = folderOf(paths.dir);
   if (!existsSync(dir)) return 0;
   const named = new Set(
@@ -218,9 +219,10 @@ export function forgetAttachments({ paths }: WorkerContext, store: Store): numbe
       )
       .map((row) => row.path),
   );
+  const nowMs = confirmedNow(home);
   const orphans = readdirSync(dir)
     .map((name) => join(dir, name))
-    .filter((path) => !named.has(path) && Date.now() - statSync(path).mtimeMs > limits.attachments.orphanMs);
+    .filter((path) => !named.has(path) && nowMs - statSync(path).mtimeMs > limits.attachments.orphanMs);
   for (const path of orphans) unlinkSync(path);
   return orphans.length;
 }

@@ -332,18 +332,17 @@ export class EventLog {
   }
 
   /**
-   * Events of sessions that rest longer than `idleMs`; their numbers go on from where they were. One session at a time:
+   * Removes the events of sessions that nobody used since `beforeMs`; their numbers continue. One session at a time:
    * the loop is not held by many of them, and sessions without events are not looked at.
    */
-  async forgetIdle(idleMs: number): Promise<void> {
+  async forgetIdle(beforeMs: number): Promise<void> {
     const { store } = this.#options;
-    const before = Date.now() - idleMs;
     let after = '';
     for (;;) {
       const next = store.one<{ id: string; idle: number }>(
         `SELECT e.session_id AS id, s.last_active < ? AS idle FROM session_events e CROSS JOIN sessions s ON s.id = e.session_id
          WHERE e.session_id > ? ORDER BY e.session_id LIMIT 1`,
-        before,
+        beforeMs,
         after,
       );
       if (!next) return;

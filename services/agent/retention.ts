@@ -24,6 +24,8 @@ export interface RetentionParts {
 
 export interface Pruning {
   olderThanDays: number;
+  /** The confirmed time: a wrong clock deletes nothing. */
+  nowMs: number;
   source?: string | undefined;
   includeArchived?: boolean | undefined;
   /** Only hidden sessions, or only those that are not; both when left out. */
@@ -86,7 +88,7 @@ function candidatesOf(store: Store, pruning: Pruning): Candidate[] {
   );
 }
 
-const before = ({ olderThanDays }: Pruning): number => Date.now() - olderThanDays * DAY_MS;
+const before = ({ olderThanDays, nowMs }: Pruning): number => nowMs - olderThanDays * DAY_MS;
 
 const isOld = (store: Store, id: string, pruning: Pruning): boolean => (store.session(id)?.last_active ?? Infinity) < before(pruning);
 
@@ -128,14 +130,15 @@ export interface RetentionConfig {
 }
 
 /** Each day: hidden sessions after two weeks, others only when `sessions.auto_prune` says so. A bounded number at a time. */
-export async function retire(parts: RetentionParts, config: RetentionConfig = {}): Promise<number> {
+export async function retire(parts: RetentionParts, config: RetentionConfig | undefined, nowMs: number): Promise<number> {
   const max = limits.sessions.pruneRunMax;
   const hidden = await prune(parts, {
-    olderThanDays: config.hidden_retention_days ?? limits.sessions.hiddenRetentionDays,
+    olderThanDays: config?.hidden_retention_days ?? limits.sessions.hiddenRetentionDays,
     hidden: true,
+    nowMs,
     max,
   });
-  if (config.auto_prune !== true) return hidden.removed;
-  const shown = await prune(parts, { olderThanDays: config.retention_days ?? limits.sessions.retentionDays, hidden: false, max });
+  if (config?.auto_prune !== true) return hidden.removed;
+  const shown = await prune(parts, { olderThanDays: config.retention_days ?? limits.sessions.retentionDays, hidden: false, nowMs, max });
   return hidden.removed + shown.removed;
 }

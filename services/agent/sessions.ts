@@ -150,8 +150,8 @@ export function rowOf(summary: SessionSummary, { turns, desk, requests }: Pick<S
 }
 
 /** Sessions without a prompt for so long. One that somebody looks at may still get it. */
-export function leftBehind({ store, turns, events }: Pick<SessionParts, 'store' | 'turns' | 'events'>, olderThanMs: number): string[] {
-  return store.emptySessions(olderThanMs).filter((id) => !turns.isRunning(id) && events.followersOf(id).length === 0);
+export function leftBehind({ store, turns, events }: Pick<SessionParts, 'store' | 'turns' | 'events'>, beforeMs: number): string[] {
+  return store.emptySessions(beforeMs).filter((id) => !turns.isRunning(id) && events.followersOf(id).length === 0);
 }
 
 /** All or none, with what they left running and what is held for them; how many there were. Errors: those of the store. */

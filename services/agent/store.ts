@@ -266,11 +266,9 @@ export class Store {
     return this.one<SessionSummary>(`${SUMMARY} WHERE id = ?`, id);
   }
 
-  /** Sessions that nobody has used and nobody has opened for so long. */
-  emptySessions(olderThanMs: number): string[] {
-    return this.all<{ id: string }>('SELECT id FROM sessions WHERE used = 0 AND last_active < ? ORDER BY id', Date.now() - olderThanMs).map(
-      ({ id }) => id,
-    );
+  /** Sessions that nobody has used and nobody has opened since then. */
+  emptySessions(beforeMs: number): string[] {
+    return this.all<{ id: string }>('SELECT id FROM sessions WHERE used = 0 AND last_active < ? ORDER BY id', beforeMs).map(({ id }) => id);
   }
 
   setTitle(id: string, title: string): void {

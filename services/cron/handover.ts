@@ -10,6 +10,7 @@ import { createClient, type Client } from '../../ipc/client.ts';
 import { enqueueDelivery } from '../../ipc/contracts/gateway.ts';
 import { dial } from '../../ipc/dial.ts';
 import { watchFile } from '../../ipc/watchFile.ts';
+import { confirmedNow } from '../../state/confirmedTime.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { CronStore, DeliveryRow } from './store.ts';
 
@@ -54,7 +55,8 @@ export function createHandover(context: WorkerContext, store: CronStore): Handov
     const next = store.nextDelivery();
     if (!next) return unwatchSocket();
     const waitMs = next.next_try_at - Date.now();
-    if (waitMs > 0) {
+    // Further away than any pause: the clock was set back since.
+    if (waitMs > 0 && waitMs <= limits.cron.handoverMaxMs) {
       timer = setTimeout(wake, Math.min(waitMs, limits.cron.tickMaxMs));
       return;
     }
@@ -107,7 +109,7 @@ async function offer(row: DeliveryRow, { context, store, gateway, onUnreachable 
     // CANCELLED: this worker is shutting down.
     if (!mustWait(thrown) && !(isAgentError(thrown) && thrown.code === 'CANCELLED'))
       return giveUp(row, { context, store }, messageOf(thrown));
-    if (Date.now() > row.expires_at)
+    if (confirmedNow(context.home) > row.expires_at)
       return giveUp(row, { context, store }, `the gateway could not be reached for a day: ${messageOf(thrown)}`);
     onUnreachable();
     store.postponeDelivery(

@@ -31,6 +31,8 @@ export interface DeliveryParts {
   store: GatewayStore;
   platforms: Pick<Platforms, 'isReady' | 'split' | 'send'>;
   log: Logger;
+  /** For the age of messages. */
+  confirmedNow(): number;
 }
 
 const MARK = '(may be a duplicate) ';
@@ -60,7 +62,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   };
 
   const sendDue = (): void => {
-    for (const row of outbox.expire(Date.now())) {
+    for (const row of outbox.expire(parts.confirmedNow())) {
       log.error(`the message ${row.id} to ${row.platform}:${row.chat} was not delivered within a day and is given up`);
       changed(row.id);
     }
@@ -69,7 +71,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       const key = keyOf(chat);
       const head = outbox.head(chat);
       if (!head || running.has(key)) continue;
-      if (head.next_try_at > Date.now()) nextTryMs = Math.min(nextTryMs, head.next_try_at);
+      if (!isDue(head)) nextTryMs = Math.min(nextTryMs, head.next_try_at);
       else if (running.size < limits.gateway.deliveriesMax && platforms.isReady(chat.platform, chat.chat)) run(chat, key);
       else nextTryMs = Math.min(nextTryMs, head.expires_at);
     }
@@ -92,7 +94,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   const emptyChat = async (chat: OutboxChat): Promise<void> => {
     for (let row = outbox.head(chat); row && !life.signal.aborted; row = outbox.head(chat)) {
-      if (row.next_try_at > Date.now() || !platforms.isReady(chat.platform, chat.chat)) return;
+      if (!isDue(row) || !platforms.isReady(chat.platform, chat.chat)) return;
       const goOn = await deliver(parts, row, life.signal);
       changed(row.id);
       if (!goOn) return;
@@ -142,6 +144,12 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   };
 }
 
+/** Also when its time is further away than any pause: the clock was set back since. */
+function isDue({ next_try_at }: OutboxRow): boolean {
+  const waitMs = next_try_at - Date.now();
+  return waitMs <= 0 || waitMs > limits.gateway.retryAfterMaxMs;
+}
+
 const keyOf = ({ platform, chat, thread }: OutboxChat): string => `${platform}:${chat}${thread === '' ? '' : `:${thread}`}`;
 
 /** A message to a chat that is not ready is looked at again by then, beside the wake-up by its platform. */
@@ -175,7 +183,10 @@ async function deliver({ store, platforms, log }: DeliveryParts, row: OutboxRow,
   function settleFailure({ id, platform, chat, tries, resends }: OutboxRow, { kind, message, retryAfterMs }: SendError): boolean {
     const what = `the message ${id} to ${platform}:${chat}`;
     const nowMs = Date.now();
-    const pauseMs = retryAfterMs ?? jitteredDelayMs(tries, { baseMs: limits.gateway.reconnectMinMs, maxMs: limits.gateway.reconnectMaxMs });
+    const pauseMs = Math.min(
+      limits.gateway.retryAfterMaxMs,
+      retryAfterMs ?? jitteredDelayMs(tries, { baseMs: limits.gateway.reconnectMinMs, maxMs: limits.gateway.reconnectMaxMs }),
+    );
     if (kind === 'permanent') {
       outbox.close(id, 'failed', nowMs, message);
       log.error(`${what} cannot be delivered: ${message}`);

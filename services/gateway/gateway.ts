@@ -8,11 +8,11 @@ import { AgentError, messageOf } from '../../base/errors.ts';
 import { coalesced } from '../../base/coalesce.ts';
 import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
-import { SettledClock } from '../../base/settledClock.ts';
 import * as contract from '../../ipc/contracts/gateway.ts';
 import type { Client } from '../../ipc/client.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
 import type { ResultOf } from '../../ipc/method.ts';
+import { confirmedNow } from '../../state/confirmedTime.ts';
 import { listProfiles, profileSlot } from '../../state/home.ts';
 import { acquireLock } from '../../state/lock.ts';
 import { guardStore } from '../storeGuard.ts';
@@ -61,7 +61,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   });
 
   const platforms: Platforms = createPlatforms({ context, host: (platform) => hostOf(platform), onState: tell });
-  const delivery: Delivery = createDelivery({ store, platforms, log: context.log });
+  const delivery: Delivery = createDelivery({ store, platforms, log: context.log, confirmedNow: () => confirmedNow(context.home) });
   const gatherMs = (platform: string) => catalog[platform]?.gatherMs(platforms.settings(platform) ?? {}) ?? 0;
   const turns: Turns = createTurns({
     context,
@@ -126,11 +126,9 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
   });
   stateFile.phase('starting');
 
-  const clock = new SettledClock();
   const prune = () => {
-    if (!clock.isSettled()) return;
     try {
-      for (const table of [store.inbox, store.outbox, store.questions]) table.prune(Date.now());
+      for (const table of [store.inbox, store.outbox, store.questions]) table.prune(confirmedNow(context.home));
     } catch (thrown) {
       context.log.warn(`old messages could not be removed: ${messageOf(thrown)}`);
     }

@@ -17,8 +17,8 @@ const ALL_PAGES = 2 ** 31 - 1;
 
 const copiesDir = (dir: string): string => join(dir, 'backups', 'stores');
 
-export const copyPath = (dir: string, name: StoreName, at: Date): string =>
-  join(copiesDir(dir), `${name}-${at.toISOString().slice(0, 10)}.db`);
+export const copyPath = (dir: string, name: StoreName, atMs: number): string =>
+  join(copiesDir(dir), `${name}-${new Date(atMs).toISOString().slice(0, 10)}.db`);
 
 /** Of the profile with this folder, newest first. */
 export function copiesOf(dir: string, name: StoreName): string[] {
@@ -41,11 +41,13 @@ export interface CopyOrder {
   name: StoreName;
   /** The store itself. */
   path: string;
+  /** Names the copy by its UTC date. The confirmed time: with the date of a wrong clock a copy would count as the newest. */
+  atMs: number;
 }
 
 /** Makes the copy of today, replacing an earlier one, and removes the oldest. Errors: STORE_CORRUPT, DISK_FULL, STORE_BUSY, HOME_UNUSABLE, NOT_FOUND. */
-export async function copyStore({ dir, name, path }: CopyOrder): Promise<string> {
-  const final = copyPath(dir, name, new Date());
+export async function copyStore({ dir, name, path, atMs }: CopyOrder): Promise<string> {
+  const final = copyPath(dir, name, atMs);
   const work = `${final}.${hexId(8)}.tmp`;
   mkdirSync(copiesDir(dir), { recursive: true, mode: 0o700 });
   refuseWithoutRoom(dir, path);

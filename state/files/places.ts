@@ -9,6 +9,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 import { AgentError, errnoOf, type ErrorCode } from '../../base/errors.ts';
 import { isSecretFileName } from '../../base/secretNames.ts';
 import { visibleText } from '../../base/visibleText.ts';
+import { confirmedNow } from '../confirmedTime.ts';
 import type { Home } from '../home.ts';
 
 export interface FilePlaces {
@@ -24,6 +25,8 @@ export interface FilePlaces {
   mayLeave(real: string): Promise<void>;
   /** Whether a real path may be shown. */
   allows(real: string): boolean;
+  /** For what is deleted by its age. */
+  confirmedNow(): number;
 }
 
 /** `configured`: `dashboard.files_root`; default where the agent's tools start. */
@@ -61,6 +64,7 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
       if (isBelow(house, entry) && (await holdsSecret(entry))) throw keeps(entry);
     },
     allows: (path) => isBelow(places.root(), path) && !isSecret(path),
+    confirmedNow: () => confirmedNow(home),
   };
 
   /** Before links are looked at: what leaves the root by its words alone is refused without a look at the disk. */
@@ -91,7 +95,7 @@ export function createFilePlaces(home: Home, configured: () => string | undefine
 
 /** First names below a home. What else lies there is the user's: SOUL.md, skills, scripts, hooks, memories, files of their own. */
 const KEPT: ReadonlySet<string> = new Set(
-  'config.yaml ESTOP gateway_state.json active_profile profile.json webhook_subscriptions.json profiles logs crash cron cache telemetry attachments'.split(
+  'config.yaml ESTOP clock.json gateway_state.json active_profile profile.json webhook_subscriptions.json profiles logs crash cron cache telemetry attachments'.split(
     ' ',
   ),
 );

@@ -56,7 +56,7 @@ export async function removeEntry(
       if (dirname(entry) === join(root, TRASH)) await rm(originFile(root, basename(entry)), { force: true });
       return null;
     }
-    return await putAway(root, entry, held);
+    return await putAway({ root, entry, nowMs: places.confirmedNow() }, held);
   } catch (thrown) {
     throw fileError(entry, thrown);
   }
@@ -126,7 +126,7 @@ function targetOf(places: FilePlaces, { origin, name }: TrashEntry, folder: stri
 }
 
 /** `held`: the entry by way of its pinned folder. */
-async function putAway(root: string, entry: string, held: string): Promise<string> {
+async function putAway({ root, entry, nowMs }: { root: string; entry: string; nowMs: number }, held: string): Promise<string> {
   const trash = join(root, TRASH);
   await mkdir(trash, { mode: 0o700, recursive: true });
   await refuseLink(trash);
@@ -144,7 +144,7 @@ async function putAway(root: string, entry: string, held: string): Promise<strin
       fix: 'delete it for good',
     });
   }
-  await pruneTrash(trash);
+  await pruneTrash(trash, nowMs);
   return place;
 }
 
@@ -180,9 +180,9 @@ async function refuseLink(path: string): Promise<void> {
 }
 
 /** The names begin with the time of the deletion. What is called otherwise was put there by somebody else, and stays. */
-async function pruneTrash(trash: string): Promise<void> {
+async function pruneTrash(trash: string, nowMs: number): Promise<void> {
   const names = (await readdir(trash)).filter(isDeleted).toSorted();
-  const tooOld = stampOf(Date.now() - trashKeepMs);
+  const tooOld = stampOf(nowMs - trashKeepMs);
   for (const [n, name] of names.entries()) {
     if (name >= tooOld && names.length - n <= trashMax) break;
     await rm(join(trash, name), { recursive: true, force: true });

@@ -92,7 +92,7 @@ t.test('copies go when the last session that names them is deleted, not before',
     const old = Date.now() / 1_000 - limits.attachments.orphanMs / 1_000 - 60;
     for (const name of readdirSync(folder)) utimesSync(join(folder, name), old, old);
     const store = new Store(home.stateDb);
-    forgetAttachments({ paths: home } as unknown as Parameters<typeof forgetAttachments>[0], store);
+    forgetAttachments({ home, paths: home } as unknown as Parameters<typeof forgetAttachments>[0], store);
     store.close();
   };
   await client.link.call(sessionDelete, { session_id: sessions[0]! });

@@ -195,7 +195,7 @@ t.test('events of sessions that rest for a week are forgotten, a session at a ti
   const quiet = newSession(parts).id;
   store.run('UPDATE sessions SET last_active = ? WHERE id = ?', old, quiet);
   const before = written();
-  const done = events.forgetIdle(limits.turn.eventsKeepMs);
+  const done = events.forgetIdle(Date.now() - limits.turn.eventsKeepMs);
   t.equal(left().length, 4, 'one went, then the loop had its turn');
   store.run('UPDATE sessions SET last_active = ? WHERE id = ?', Date.now(), comesBack);
   await done;

@@ -52,7 +52,7 @@ const put = (store: GatewayStore, chat: string, text: string): OutboxRow =>
 t.test('messages of a chat arrive in order, each part once, however often they are stored', async (t) => {
   const { store } = openStore(t);
   const platform = chatPlatform();
-  const delivery = createDelivery({ store, platforms: platform, log: silent });
+  const delivery = createDelivery({ store, platforms: platform, log: silent, confirmedNow: Date.now });
   const rows = [put(store, '#a', 'one|two'), put(store, '#b', 'x'), put(store, '#a', 'three'), put(store, '#a', 'one|two')];
   delivery.wake();
   const ends = await Promise.all(rows.map((row) => delivery.settled(row.id, 5_000)));
@@ -64,6 +64,17 @@ t.test('messages of a chat arrive in order, each part once, however often they a
     platform.sent.filter((line) => line.startsWith('#a')),
     ['#a one', '#a two', '#a three'],
   );
+  await delivery.close();
+});
+
+t.test('a next try that is further away than any pause is due: the clock was set back since', async (t) => {
+  const { store } = openStore(t);
+  const platform = chatPlatform();
+  const delivery = createDelivery({ store, platforms: platform, log: silent, confirmedNow: Date.now });
+  const row = put(store, '#a', 'one');
+  store.outbox.postpone(row.id, { nextTryMs: Date.now() + 26 * 3_600_000, error: 'x', counts: true });
+  delivery.wake();
+  t.match(await delivery.settled(row.id, 5_000), { state: 'delivered' });
   await delivery.close();
 });
 
@@ -105,7 +116,7 @@ t.test('lesson 37: how a send ends decides what follows', async (t) => {
   for (const { name, plan, states, sent } of table) {
     const { store } = openStore(t);
     const platform = chatPlatform(plan);
-    const delivery = createDelivery({ store, platforms: platform, log: silent });
+    const delivery = createDelivery({ store, platforms: platform, log: silent, confirmedNow: Date.now });
     const rows = [put(store, '#a', 'one'), put(store, '#a', 'after')];
     delivery.wake();
     await delivery.settled(rows[1]!.id, 5_000);
@@ -118,7 +129,7 @@ t.test('lesson 37: a message that cannot be sent waits for its chat and goes as 
   const { store } = openStore(t);
   const platform = chatPlatform();
   platform.ready = false;
-  const delivery = createDelivery({ store, platforms: platform, log: silent });
+  const delivery = createDelivery({ store, platforms: platform, log: silent, confirmedNow: Date.now });
   const row = put(store, '#a', 'one');
   delivery.wake();
   t.equal((await delivery.settled(row.id, 20))!.state, 'pending');
@@ -136,7 +147,7 @@ t.test('lesson 36: what was being sent when the process died is sent once more f
   const second = reopen();
   t.equal(second.outbox.recover(), 1);
   const platform = chatPlatform();
-  const delivery = createDelivery({ store: second, platforms: platform, log: silent });
+  const delivery = createDelivery({ store: second, platforms: platform, log: silent, confirmedNow: Date.now });
   delivery.wake();
   t.match(await until(delivery, row.id), { state: 'delivered', resends: 1 });
   t.strictSame(platform.sent, ['#a (may be a duplicate) two', '#a three']);

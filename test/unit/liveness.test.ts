@@ -114,3 +114,13 @@ t.test('bounds come from the configuration; two beats fit into the time that mak
 t.test("a user's own program is only ever seen as stopped", async (t) => {
   t.same(['R', 'S', 'D', 'T', 't'].map(sidecarWord), ['ok', 'ok', 'ok', 'stopped', 'stopped']);
 });
+
+t.test('a worker without a free descriptor is exhausted at once and is ended at the limit, unless it gets one back', async (t) => {
+  const beat = (descriptors_used_up: boolean): Beat => ({ active: 0, progress: 0, utilization: 0, descriptors_used_up });
+  let signs = afterBeat(newSigns(0), beat(true), 5_000);
+  t.match(judge(signs, 5_000, bounds), { word: 'exhausted', kill: false });
+  for (let nowMs = 10_000; nowMs <= 35_000; nowMs += 5_000) signs = afterBeat(signs, beat(true), nowMs);
+  t.match(judge(signs, 34_000, bounds), { word: 'exhausted', kill: false });
+  t.match(judge(signs, 35_000, bounds), { word: 'exhausted', kill: true, why: /no free file descriptor for 30 s/ });
+  t.match(judge(afterBeat(signs, beat(false), 36_000), 36_000, bounds), { word: 'ok', kill: false });
+});

@@ -54,12 +54,12 @@ t.test('hidden sessions go after their time; others only when sessions.auto_prun
   parts.add('hidden-new', { hidden: 1, days: 13 });
   parts.add('shown-old', { days: 91 });
   parts.add('shown-new', { days: 89 });
-  t.equal(await retire(parts), 1);
+  t.equal(await retire(parts, undefined, Date.now()), 1);
   t.same(parts.ids(), ['hidden-new', 'shown-new', 'shown-old']);
   t.same(parts.ended, ['hidden-old'], 'and what it had left running');
-  t.equal(await retire(parts, { auto_prune: true }), 1);
+  t.equal(await retire(parts, { auto_prune: true }, Date.now()), 1);
   t.same(parts.ids(), ['hidden-new', 'shown-new']);
-  t.equal(await retire(parts, { auto_prune: true, retention_days: 10, hidden_retention_days: 1 }), 2);
+  t.equal(await retire(parts, { auto_prune: true, retention_days: 10, hidden_retention_days: 1 }, Date.now()), 2);
 });
 
 t.test('sessions that run, wait or belong to a chat stay, archived ones too unless asked for', async (t) => {
@@ -68,11 +68,11 @@ t.test('sessions that run, wait or belong to a chat stay, archived ones too unle
   parts.add('archived', { archived: 1 });
   parts.store.bindConversation('agent:main:irc:group:#room', 'chat');
   parts.store.run("INSERT INTO messages (session_id, role, content) VALUES ('waiting', 'user', 'not yet')");
-  t.same(await prune(parts, { olderThanDays: 30, dryRun: true }), { removed: 2, skippedOpen: 3, freedBytes: 0 });
-  t.match(await prune(parts, { olderThanDays: 30, source: 'irc' }), { removed: 1 });
-  t.match(await prune(parts, { olderThanDays: 30 }), { removed: 1, skippedOpen: 3 });
+  t.same(await prune(parts, { nowMs: Date.now(), olderThanDays: 30, dryRun: true }), { removed: 2, skippedOpen: 3, freedBytes: 0 });
+  t.match(await prune(parts, { nowMs: Date.now(), olderThanDays: 30, source: 'irc' }), { removed: 1 });
+  t.match(await prune(parts, { nowMs: Date.now(), olderThanDays: 30 }), { removed: 1, skippedOpen: 3 });
   t.same(parts.ids(), ['archived', 'chat', 'running', 'waiting']);
-  t.match(await prune(parts, { olderThanDays: 30, includeArchived: true }), { removed: 1 });
+  t.match(await prune(parts, { nowMs: Date.now(), olderThanDays: 30, includeArchived: true }), { removed: 1 });
 });
 
 t.test('many sessions go in small steps, the loop goes round between them, and the room is given back', async (t) => {
@@ -82,7 +82,7 @@ t.test('many sessions go in small steps, the loop goes round between them, and t
   });
   let rounds = 0;
   const timer = setInterval(() => rounds++, 0);
-  const { removed, freedBytes } = await prune(parts, { olderThanDays: 1, max: 200 });
+  const { removed, freedBytes } = await prune(parts, { nowMs: Date.now(), olderThanDays: 1, max: 200 });
   clearInterval(timer);
   t.equal(removed, 200, 'no more than asked for');
   t.ok(rounds >= 5, `the loop went round ${rounds} times`);

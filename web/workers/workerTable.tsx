@@ -51,6 +51,7 @@ const signs: Record<Exclude<NonNullable<WorkerStatus['liveness']>, 'ok'>, string
   stopped: 'It is stopped (SIGSTOP, or a debugger).',
   livelocked: 'It is busy and gets nowhere.',
   silent: 'It gives no sign of life.',
+  exhausted: 'It has no free file descriptor and refuses connections.',
 };
 
 export function WorkerTable({ workers, busy, onCommand, onOpen }: WorkerTableProps) {

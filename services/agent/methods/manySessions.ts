@@ -7,6 +7,7 @@ import { sessionExport, sessionImport, sessionPrune, sessionSearch, sessionStats
 import { handle, type Handler } from '../../../ipc/link.ts';
 import { refuseOtherProfile } from '../conversations.ts';
 import { exported, importOne } from '../exchange.ts';
+import { confirmedNow } from '../../../state/confirmedTime.ts';
 import { prune } from '../retention.ts';
 import { requireSession, type SessionParts } from '../sessions.ts';
 import type { Store } from '../store.ts';
@@ -29,7 +30,7 @@ export function manySessionMethods(parts: SessionParts): Handler[] {
     handle(sessionPrune, async ({ older_than_days, source, dry_run, include_archived }) => {
       const { removed, skippedOpen, freedBytes } = await prune(
         { store, turns, events, search, toolbox },
-        { olderThanDays: older_than_days, source, dryRun: dry_run, includeArchived: include_archived },
+        { olderThanDays: older_than_days, source, dryRun: dry_run, includeArchived: include_archived, nowMs: confirmedNow(context.home) },
       );
       return { removed, skipped_open: skippedOpen, freed_bytes: freedBytes };
     }),

@@ -1,4 +1,5 @@
 /** Methods of the gateway RPC about one session. Calls that name a session subscribe their link to it. */
+import { confirmedNow } from '../../../state/confirmedTime.ts';
 import { requireLevel } from '../../../agent/models/reasoning.ts';
 import { AgentError } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
@@ -118,7 +119,7 @@ function readingMethods(parts: SessionParts): Handler[] {
       return rowOf(store.summary(requireSession(store, session_id).id)!, parts);
     }),
     handle(sessionEmpty, ({ remove = false }) => {
-      const ids = leftBehind(parts, limits.sessions.emptyMs);
+      const ids = leftBehind(parts, confirmedNow(context.home) - limits.sessions.emptyMs);
       return { count: remove ? removeSessions(parts, ids) : ids.length };
     }),
     handle(sessionResume, ({ session_id, profile }, { link }) => {

@@ -6,6 +6,7 @@ import { filterEnv } from '../../../base/envFilter.ts';
 import { hexId } from '../../../base/ids.ts';
 import { limits } from '../../../base/limits.ts';
 import type { ProcessGroups } from '../../../agent/ports.ts';
+import { confirmedNow } from '../../../state/confirmedTime.ts';
 import { tagCommand } from '../../../state/limitTag.ts';
 import { killOnce, killTag, processesOfFamily } from '../../../state/marks.ts';
 import { commonEnv } from '../../manifest.ts';
@@ -22,7 +23,7 @@ export function commandHost(context: WorkerContext, groups: ProcessGroups, epoch
     env: () => environment(context),
     groups,
     trees: processTrees(epoch),
-    spill: new SpillFolder(join(context.paths.dir, 'cache', 'tool-output')),
+    spill: new SpillFolder(join(context.paths.dir, 'cache', 'tool-output'), () => confirmedNow(context.home)),
   };
 }
 
