@@ -16,7 +16,7 @@ import type { Method } from '../../ipc/method.ts';
 import type { Background } from './background.ts';
 import { lastPrompt, undo } from './lineage.ts';
 import { factsOf } from './models.ts';
-import { principalOfTurn } from './principal.ts';
+import { principalOfTurn, type CommandCall } from './principal.ts';
 import type { ProcessNotes } from './processNotes.ts';
 import type { SessionParts } from './sessions.ts';
 import type { SideQuestions } from './sideQuestions.ts';
@@ -114,7 +114,8 @@ export function createCommandHost(parts: HostParts, handlers: readonly Handler[]
       ...(WITHOUT_SESSION.has(name) ? {} : { session_id: session.id }),
       ...(WITH_SURFACE.has(name) ? { surface } : {}),
     };
-    return await handler.run(checked(handler.method.params, full, handler.method.invalid, name), request.call);
+    const asCaller: CommandCall = { ...request.call, principal };
+    return await handler.run(checked(handler.method.params, full, handler.method.invalid, name), asCaller);
   };
   return {
     surface,

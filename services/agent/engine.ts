@@ -18,7 +18,7 @@ import type { EventLog } from './events.ts';
 import { isFirstTurn, type ModelDesk } from './models.ts';
 import type { SkillDesk } from './skills.ts';
 import { ownerOf, type ApprovalRules } from './owner.ts';
-import { memoriesOf, principalOfTurn } from './principal.ts';
+import { isSamePrincipal, memoriesOf, principalOfPrompt, principalOfTurn } from './principal.ts';
 import type { ProcessNotes } from './processNotes.ts';
 import type { Requests } from './requests.ts';
 import { sessionConfig } from './sessionConfig.ts';
@@ -134,9 +134,11 @@ function transcriptOf(parts: EngineParts, running: Running, scripted: boolean): 
 }
 
 /** Texts that wait for this turn take their place in it. */
-function takeSteer(parts: EngineParts, { id, session }: Running): string[] {
+function takeSteer(parts: EngineParts, { id, session, prompt }: Running): string[] {
   const { transcripts, events } = parts;
-  const waiting = transcripts.pendingSteer(session.id);
+  const principal = principalOfPrompt(session, prompt);
+  // One that an earlier turn did not take may be of another principal.
+  const waiting = transcripts.pendingSteer(session.id).filter((row) => isSamePrincipal(principalOfPrompt(session, row), principal));
   if (waiting.length === 0) return [];
   events.atomically(session.id, () => {
     for (const row of waiting) {

@@ -17,7 +17,7 @@ import type { SessionRecord, Store } from './store.ts';
 export function ownerOf(parts: EngineParts, running: Running): Owner {
   const { context, store, desk, requests, rules } = parts;
   const { session, controller, surface } = running;
-  const ofChat = surface === 'gateway';
+  const principal = principalOfTurn(session, surface);
   const isSafe = session.safe_mode === 1;
   const config = sessionConfig(context, session);
   const asked = rootOf(store, session);
@@ -53,7 +53,7 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
         };
         const waits = config.approvals?.on_timeout === 'wait';
         const timeoutMs = waits ? null : secondsOr(config.approvals?.timeout_seconds, limits.approvals.timeoutMs);
-        const settled = await requests.ask(sessionId, 'approval', params, { signal, timeoutMs, askedBy: session.id, ofChat });
+        const settled = await requests.ask(sessionId, 'approval', params, { signal, timeoutMs, askedBy: session.id, principal });
         return 'answer' in settled ? settled.answer : settled;
       },
       async clarify(questions, signal) {
@@ -64,7 +64,12 @@ export function ownerOf(parts: EngineParts, running: Running): Owner {
           ...(choices ? { choices: [...choices] } : {}),
           ...(multiSelect ? { multi_select: true } : {}),
         }));
-        const settled = await requests.ask(sessionId, 'clarify', { questions: list }, { signal, timeoutMs, askedBy: session.id, ofChat });
+        const settled = await requests.ask(
+          sessionId,
+          'clarify',
+          { questions: list },
+          { signal, timeoutMs, askedBy: session.id, principal },
+        );
         return 'answer' in settled ? { answers: settled.answer.answers } : settled;
       },
     };

@@ -1,13 +1,32 @@
 /** Whom a turn of a session acts for, and where what belongs to them is kept. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { principalOf, scopeOf, type Principal } from '../../agent/authority/principal.ts';
+import { encodePrincipal, OWNER, principalOf, scopeOf, type Principal } from '../../agent/authority/principal.ts';
+import type { CallContext } from '../../ipc/link.ts';
 import type { SessionRecord } from './store.ts';
 
 export function principalOfTurn(session: SessionRecord, surface: string, { isOwner }: { isOwner?: boolean | undefined } = {}): Principal {
   const { platform, session_key, id, principal: stored } = session;
   return principalOf({ surface, platform: platform ?? undefined, scope: session_key ?? id, isOwner, stored });
 }
+
+/** The one who wrote a stored prompt, as its turn would act for them. */
+export const principalOfPrompt = (session: SessionRecord, { surface }: { surface: string | null }): Principal =>
+  principalOfTurn(session, surface ?? 'other');
+
+export const isSamePrincipal = (one: Principal, other: Principal): boolean => encodePrincipal(one) === encodePrincipal(other);
+
+/** Whether `principal` may change, or answer for, what belongs to `other`: the owner everything, all others their own. */
+export const mayActFor = (principal: Principal, other: Principal): boolean =>
+  principal.kind === 'owner' || isSamePrincipal(principal, other);
+
+/** A call that a slash command makes for the one who wrote it. */
+export interface CommandCall extends CallContext {
+  principal: Principal;
+}
+
+/** The principal of a call: the owner, unless a slash command passed its own. */
+export const callerOf = (call: CallContext | CommandCall): Principal => ('principal' in call ? call.principal : OWNER);
 
 /** Folder of MEMORY.md and USER.md: each conversation of a chat has its own, which no other prompt holds. */
 export function memoriesOf(principal: Principal, memories: string): string {

@@ -1,52 +1,64 @@
 /**
- * Prompts that wait behind a turn, as their owner manages them. They are rows of the transcript without
+ * Prompts that wait behind a turn, as their writer and the owner manage them. They are rows of the transcript without
  * a place, so they survive a restart; their order is `queue_rank`, or the order of arrival.
  */
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
+import type { Principal } from '../../agent/authority/principal.ts';
+import { announceQueue } from './engine.ts';
+import { mayActFor, principalOfPrompt } from './principal.ts';
 import type { SessionParts } from './sessions.ts';
+import type { SessionRecord } from './store.ts';
 import type { MessageRecord } from './transcripts.ts';
 
 type Parts = Pick<SessionParts, 'store' | 'transcripts' | 'events' | 'turns'>;
 
+/** The queue of a session as one principal sees it: the owner all of it, a chat the prompts that it wrote itself. */
+export interface OwnQueue {
+  session: SessionRecord;
+  principal: Principal;
+}
+
 /** Changes the text of a waiting prompt. Errors: BAD_REQUEST when there is none of that number. */
-export function editQueued(parts: Parts, sessionId: string, { index, text }: { index: number; text: string }): void {
-  const prompt = numbered(parts, sessionId, index, 'index');
+export function editQueued(parts: Parts, queue: OwnQueue, { index, text }: { index: number; text: string }): void {
+  const prompt = numbered(parts, queue, index, 'index');
   if (text.length > limits.turn.promptMaxChars)
     throw new AgentError('BAD_REQUEST', `the prompt has ${text.length} characters; ${limits.turn.promptMaxChars} are accepted`, {
       field: 'text',
     });
-  change(parts, sessionId, () => parts.store.run('UPDATE messages SET content = ? WHERE id = ? AND position IS NULL', text, prompt.id));
+  change(parts, queue.session.id, () =>
+    parts.store.run('UPDATE messages SET content = ? WHERE id = ? AND position IS NULL', text, prompt.id),
+  );
 }
 
 /** On record as withdrawn; who waits for it hears so. */
-export function removeQueued(parts: Parts, sessionId: string, index: number): void {
-  parts.turns.withdraw(numbered(parts, sessionId, index, 'index').id);
+export function removeQueued(parts: Parts, queue: OwnQueue, index: number): void {
+  parts.turns.withdraw(numbered(parts, queue, index, 'index').id);
 }
 
 /** Puts the prompt `index` at the place `to`. */
-export function moveQueued(parts: Parts, sessionId: string, { index, to }: { index: number; to: number }): void {
-  const queued = parts.transcripts.queued(sessionId);
-  const prompt = numbered(parts, sessionId, index, 'index');
-  numbered(parts, sessionId, to, 'to');
+export function moveQueued(parts: Parts, queue: OwnQueue, { index, to }: { index: number; to: number }): void {
+  const queued = ownRows(parts, queue);
+  const prompt = numbered(parts, queue, index, 'index');
+  numbered(parts, queue, to, 'to');
   const order = queued.filter(({ id }) => id !== prompt.id).toSpliced(to - 1, 0, prompt);
   // Ranks among those that wait now: a later prompt has a higher id than all of them and stays last.
   const ranks = queued.map(rankOf);
-  change(parts, sessionId, () => {
+  change(parts, queue.session.id, () => {
     for (const [at, { id }] of order.entries()) parts.store.run('UPDATE messages SET queue_rank = ? WHERE id = ?', ranks[at], id);
   });
 }
 
-export function clearQueued(parts: Parts, sessionId: string): void {
-  for (const { id } of parts.transcripts.queued(sessionId)) parts.turns.withdraw(id);
+export function clearQueued(parts: Parts, queue: OwnQueue): void {
+  for (const { id } of ownRows(parts, queue)) parts.turns.withdraw(id);
 }
 
-export const queuedOf = ({ transcripts }: Pick<Parts, 'transcripts'>, sessionId: string): { id: number; text: string }[] =>
-  transcripts.queued(sessionId).map(({ id, content }) => ({ id, text: content }));
+export const queuedOf = (parts: Pick<Parts, 'transcripts'>, queue: OwnQueue): { id: number; text: string }[] =>
+  ownRows(parts, queue).map(({ id, content }) => ({ id, text: content }));
 
 /** Where a prompt waits, counted from 1. Errors: BAD_REQUEST when it waits no more. */
-export function placeInQueue({ transcripts }: Pick<Parts, 'transcripts'>, sessionId: string, messageId: number): number {
-  const at = transcripts.queued(sessionId).findIndex(({ id }) => id === messageId);
+export function placeInQueue(parts: Pick<Parts, 'transcripts'>, queue: OwnQueue, messageId: number): number {
+  const at = ownRows(parts, queue).findIndex(({ id }) => id === messageId);
   if (at >= 0) return at + 1;
   throw new AgentError('BAD_REQUEST', 'that prompt waits no more: it was taken up, or taken out', {
     field: 'message_id',
@@ -56,8 +68,11 @@ export function placeInQueue({ transcripts }: Pick<Parts, 'transcripts'>, sessio
 
 const rankOf = ({ queue_rank, id }: MessageRecord): number => queue_rank ?? id;
 
-function numbered({ transcripts }: Parts, sessionId: string, index: number, field: string): MessageRecord {
-  const queued = transcripts.queued(sessionId);
+const ownRows = ({ transcripts }: Pick<Parts, 'transcripts'>, { session, principal }: OwnQueue): MessageRecord[] =>
+  transcripts.queued(session.id).filter((row) => mayActFor(principal, principalOfPrompt(session, row)));
+
+function numbered(parts: Parts, queue: OwnQueue, index: number, field: string): MessageRecord {
+  const queued = ownRows(parts, queue);
   const prompt = queued[index - 1];
   if (prompt) return prompt;
   throw new AgentError(
@@ -71,9 +86,9 @@ function numbered({ transcripts }: Parts, sessionId: string, index: number, fiel
 }
 
 /** The rows and what surfaces hear of them, together. */
-function change({ events, transcripts }: Parts, sessionId: string, work: () => void): void {
-  events.atomically(sessionId, () => {
+function change(parts: Parts, sessionId: string, work: () => void): void {
+  parts.events.atomically(sessionId, () => {
     work();
-    events.emit(sessionId, null, 'queue.updated', { queued: queuedOf({ transcripts }, sessionId) });
+    announceQueue(parts, sessionId);
   });
 }

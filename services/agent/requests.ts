@@ -3,6 +3,7 @@
  * from the others. A question outlives the clients that saw it; its clock starts when one of them shows it. It
  * ends with its turn, with its session, or with this worker.
  */
+import { scopeOf, type Principal } from '../../agent/authority/principal.ts';
 import { AgentError, isAgentError } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
@@ -41,8 +42,8 @@ interface Open {
   /** Null = not seen yet. */
   expiresAt: number | null;
   seen: boolean;
-  /** The turn came from a chat: whoever wrote there is asked there. */
-  ofChat: boolean;
+  /** Of the turn that waits: a chat is asked about its own turns alone. */
+  principal: Principal;
   /** From the moment it is seen; null = no limit but that of the unseen. */
   timeoutMs: number | null;
   timer: NodeJS.Timeout;
@@ -55,7 +56,7 @@ export interface AskOptions {
   signal: AbortSignal;
   /** The session whose turn waits, when it is not the one that is asked. */
   askedBy?: string;
-  ofChat?: boolean;
+  principal: Principal;
   timeoutMs: number | null;
 }
 
@@ -81,7 +82,7 @@ export class Requests {
     sessionId: string,
     kind: K,
     params: Record<string, unknown>,
-    { signal, timeoutMs, askedBy = sessionId, ofChat = false }: AskOptions,
+    { signal, timeoutMs, askedBy = sessionId, principal }: AskOptions,
   ): Promise<Settled<K>> {
     if (signal.aborted) return { unanswered: withdrawReason(signal) };
     if (this.of(sessionId).length >= limits.approvals.openMax)
@@ -97,7 +98,7 @@ export class Requests {
       askedAt: Date.now(),
       expiresAt: null,
       seen: false,
-      ofChat,
+      principal,
       timeoutMs,
       timer: setTimeout(() => this.#withdraw(request, 'timeout'), limits.approvals.unseenMs).unref(),
       calls: new AbortController(),
@@ -199,12 +200,12 @@ export class Requests {
     void this.#askElsewhere(request);
   }
 
-  /** A session that belongs to a chat may have nobody else to ask. */
+  /** A turn of a chat may have no one else to ask. A turn that the owner began in a chat's session is not asked about there. */
   async #askElsewhere(request: Open): Promise<void> {
+    if (scopeOf(request.principal) === undefined) return;
     const { events, askElsewhere } = this.#options;
     const reached = await askElsewhere(request.sessionId, toOpenRequest(request));
-    if (!reached && request.ofChat && events.followersOf(request.sessionId).length === 0)
-      this.#close(request, 'timeout', { unanswered: 'unreachable' });
+    if (!reached && events.followersOf(request.sessionId).length === 0) this.#close(request, 'timeout', { unanswered: 'unreachable' });
   }
 
   async #askLink(request: Open, link: Link): Promise<void> {

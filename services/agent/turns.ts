@@ -13,6 +13,7 @@ import type { WaitingWork } from '../../ipc/contracts/peer.ts';
 import { untilStored } from '../../state/db/untilStored.ts';
 import type { Attachment, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { announceInfo, announceQueue, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
+import { isSamePrincipal, principalOfPrompt } from './principal.ts';
 import { completePayload, settleCutTurn } from './recover.ts';
 import type { BusyMode, MessageRecord, NewPrompt, TurnCause } from './transcripts.ts';
 import { recordTurn } from './usage.ts';
@@ -70,9 +71,9 @@ export class Turns {
         fix: 'wait for the running turn, or interrupt it',
       });
     }
-    const busy = this.#running.has(sessionId) ? (prompt.busy ?? this.busyMode()) : 'queue';
-    // A file cannot join a turn under way, and a turn that ends takes nothing up.
-    const steer = busy === 'steer' && !prompt.attachments?.length && !this.#running.get(sessionId)!.controller.signal.aborted;
+    const running = this.#running.get(sessionId);
+    const busy = running ? (prompt.busy ?? this.busyMode()) : 'queue';
+    const steer = busy === 'steer' && running !== undefined && takesSteer(running, prompt);
     const store = () => {
       const id = transcripts.addPrompt(prompt, { steer, first: busy === 'interrupt' });
       alongside?.(id);
@@ -423,6 +424,12 @@ export class Turns {
     this.#listeners.get(messageId)?.resolve();
     this.#listeners.delete(messageId);
   }
+}
+
+/** A file cannot join a running turn, an aborted turn takes no text, and no one adds to a turn that acts for another principal. */
+function takesSteer({ session, prompt, controller }: Running, { surface, attachments }: NewPrompt): boolean {
+  if (attachments?.length || controller.signal.aborted) return false;
+  return isSamePrincipal(principalOfPrompt(session, prompt), principalOfPrompt(session, { surface }));
 }
 
 function statusOf({ position, kind }: MessageRecord): Accepted['status'] {

@@ -43,7 +43,7 @@ export interface QuestionsParts {
 
 /** Long enough for a restart of the agent worker. */
 const REPEAT_MS = 5_000;
-const WORDS = /^\/(approve|deny)(?:\s+(once|session|always))?\s*$/i;
+const WORDS = /^\/(approve|deny)(?:@\S+)?(?:\s+(once|session|always))?\s*$/i;
 /** What a chat shows whole, over several messages; anything longer is approved where it can be read. */
 const COMMAND_MAX_CHARS = 4_000;
 const COMMAND_MAX_LINES = 30;

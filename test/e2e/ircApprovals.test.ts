@@ -60,7 +60,7 @@ t.test(
       `May terminal run this?\nrm -r ${dir}\n(rm -r deletes folders with everything in them)`,
     );
     mallory.say('#room', '/approve');
-    carol.say('#other', '/approve');
+    carol.say('#other', '/approve@agent');
     await hears(carol, '#other', /^Nothing waits for an answer here/);
     t.ok(existsSync(dir), 'neither a stranger nor another chat lets it run');
     alice.say('#room', '/approve');

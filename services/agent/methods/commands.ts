@@ -11,6 +11,7 @@ import { promptSubmit } from '../../../ipc/contracts/rpc.ts';
 import { handle, type CallContext, type Handler } from '../../../ipc/link.ts';
 import { createCommandHost, type HostParts } from '../commandHost.ts';
 import { completePaths } from '../completePaths.ts';
+import { callerOf } from '../principal.ts';
 import { clearQueued, editQueued, moveQueued, placeInQueue, queuedOf, removeQueued } from '../queue.ts';
 import { defaultDirectory, requireSession } from '../sessions.ts';
 
@@ -106,30 +107,31 @@ async function manageQueue(
   { session_id, action, message_id, to, text, ...params }: QueueParams,
   call: CallContext,
 ): Promise<{ queued: { id: number; text: string }[] }> {
-  const { id } = requireSession(parts.store, session_id);
-  parts.events.follow(id, call.link);
-  const index = message_id === undefined ? params.index : placeInQueue(parts, id, message_id);
+  const session = requireSession(parts.store, session_id);
+  const queue = { session, principal: callerOf(call) };
+  parts.events.follow(session.id, call.link);
+  const index = message_id === undefined ? params.index : placeInQueue(parts, queue, message_id);
   switch (action) {
     case 'add': {
       const submit = handlers.find(({ method }) => method.name === promptSubmit.name)!;
-      await submit.run({ session_id: id, text: required(text, 'text'), busy: 'queue' }, call);
+      await submit.run({ session_id: session.id, text: required(text, 'text'), busy: 'queue' }, call);
       break;
     }
     case 'edit':
-      editQueued(parts, id, { index: required(index, 'index'), text: required(text, 'text') });
+      editQueued(parts, queue, { index: required(index, 'index'), text: required(text, 'text') });
       break;
     case 'remove':
-      removeQueued(parts, id, required(index, 'index'));
+      removeQueued(parts, queue, required(index, 'index'));
       break;
     case 'move':
-      moveQueued(parts, id, { index: required(index, 'index'), to: required(to, 'to') });
+      moveQueued(parts, queue, { index: required(index, 'index'), to: required(to, 'to') });
       break;
     case 'clear':
-      clearQueued(parts, id);
+      clearQueued(parts, queue);
       break;
     case 'list':
   }
-  return { queued: queuedOf(parts, id) };
+  return { queued: queuedOf(parts, queue) };
 }
 
 function required<T>(value: T | undefined, field: string): T {
