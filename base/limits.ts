@@ -345,7 +345,7 @@ export const limits = {
     keepaliveMs: 180_000,
     /** … and has this long to answer. */
     pingMs: 5_000,
-    /** Connections in a row over which an answer that ended early is resumed, and the longest pause before one. */
+    /** Connections in a row over which an answer that ended early is resumed, and the longest pause before one. A stream of notices is resumed without end. */
     resumeTriesMax: 5,
     resumePauseMaxMs: 30_000,
     /** Read of the body of an HTTP error, and shown of its message. */

@@ -48,8 +48,8 @@ export function openHttpWire({ url, headers, fetch = fetchAtOrigin }: HttpParts,
     return id !== undefined && [value].flat().some((each) => isAnswerTo(each, id));
   };
 
-  /** Reads a stream to the answer of `id`, over as many connections as it takes; without an id for as long as it lasts. */
-  const follow = async (first: Response, signal: AbortSignal, id?: Message['id']): Promise<void> => {
+  /** Reads a stream to the answer of `id`, over as many connections as it takes. */
+  const follow = async (first: Response, signal: AbortSignal, id: Message['id']): Promise<void> => {
     const resumption: Resumption = {};
     let response = first;
     for (let tries = 0; ; tries++) {
@@ -63,29 +63,42 @@ export function openHttpWire({ url, headers, fetch = fetchAtOrigin }: HttpParts,
         const failure = networkFailure(thrown);
         if (failure.facts?.kind === 'answer') throw failure;
       }
-      if (resumption.lastEventId === undefined && id !== undefined) throw failed('broken', 'it ended its answer before the result');
+      if (resumption.lastEventId === undefined) throw failed('broken', 'it ended its answer before the result');
       if (tries >= limits.mcp.resumeTriesMax) throw failed('broken', 'it ended its answer again and again before the result');
-      const waitMs =
-        resumption.retryMs ?? jitteredDelayMs(tries, { baseMs: limits.mcp.reconnectMinMs, maxMs: limits.mcp.resumePauseMaxMs });
-      await sleep(Math.min(waitMs, limits.mcp.resumePauseMaxMs), signal);
-      const { lastEventId } = resumption;
-      response = await ask('GET', signal, lastEventId === undefined ? {} : { lastEventId });
-      if (!response.ok) throw await statusFailure(response, sessionId !== undefined);
+      await sleep(resumePauseMs(resumption, tries), signal);
+      response = await ask('GET', signal, resumption);
+      if (!response.ok) {
+        const { message, fix } = await statusFailure(response);
+        throw failed('broken', `it did not resume its answer: ${message}`, { fix });
+      }
     }
   };
 
-  /** Optional for the server: one that has none answers 405. */
+  /** Messages that the server sends unasked, until the session is closed. A server without such a stream answers 405. */
   const listen = async (): Promise<void> => {
-    const response = await ask('GET', closed.signal);
-    if (response.ok && mediaTypeOf(response) === 'text/event-stream') return follow(response, closed.signal);
-    await response.body?.cancel();
+    const resumption: Resumption = {};
+    for (let tries = 0; ; tries++) {
+      const openedAtMs = performance.now();
+      try {
+        const response = await ask('GET', closed.signal, resumption);
+        if (!response.ok || mediaTypeOf(response) !== 'text/event-stream') {
+          await response.body?.cancel();
+          if (response.status < 500) return tries > 0 && !response.ok ? events.onTrouble() : undefined;
+        } else for await (const { type, data } of readEvents(response.body, resumption)) if (type === 'message') take(data);
+      } catch {
+        if (closed.signal.aborted) return;
+        events.onTrouble();
+      }
+      if (performance.now() - openedAtMs > limits.mcp.resumePauseMaxMs) tries = 0;
+      await sleep(resumePauseMs(resumption, tries), closed.signal);
+    }
   };
 
   return {
     async send(message, signal) {
       const response = await ask('POST', signal, { body: JSON.stringify(message) });
       sessionId = response.headers.get('mcp-session-id') ?? sessionId;
-      if (!response.ok) throw await statusFailure(response, sessionId !== undefined);
+      if (!response.ok) throw await statusFailure(response, { inSession: sessionId !== undefined });
       const isRequest = message.method !== undefined && message.id !== undefined;
       if (!isRequest) {
         await response.body?.cancel();
@@ -98,7 +111,7 @@ export function openHttpWire({ url, headers, fetch = fetchAtOrigin }: HttpParts,
           throw failed('answer', 'its answer is not that of a JSON-RPC request');
         }
       } catch (thrown) {
-        throw signal.aborted ? abortReason(signal) : networkFailure(thrown);
+        throw signal.aborted ? abortReason(signal) : afterDelivery(networkFailure(thrown));
       }
       await response.body?.cancel();
       throw failed('answer', `it answered with ${mediaTypeOf(response) || 'no content type'}, not with JSON or an event stream`, {
@@ -108,7 +121,7 @@ export function openHttpWire({ url, headers, fetch = fetchAtOrigin }: HttpParts,
     },
     opened(negotiated) {
       version = negotiated;
-      listen().catch(() => closed.signal.aborted || events.onTrouble());
+      listen().catch(() => {}); // the session was closed
     },
     async close() {
       if (closed.signal.aborted) return;
@@ -125,6 +138,17 @@ export function openHttpWire({ url, headers, fetch = fetchAtOrigin }: HttpParts,
   };
 }
 
+/** The server has the request: however reading its answer fails, the request may have taken effect. */
+const afterDelivery = (failure: AgentError): AgentError =>
+  failure.facts?.kind === 'unreached' ? failed('broken', failure.message, { cause: failure, fix: failure.fix }) : failure;
+
+/** The pause that the server asks for, unless its streams end again and again. */
+function resumePauseMs({ retryMs }: Resumption, tries: number): number {
+  const { reconnectMinMs, resumePauseMaxMs, resumeTriesMax } = limits.mcp;
+  const backoffMs = jitteredDelayMs(tries, { baseMs: reconnectMinMs, maxMs: resumePauseMaxMs });
+  return tries < resumeTriesMax ? Math.min(retryMs ?? backoffMs, resumePauseMaxMs) : backoffMs;
+}
+
 export const mediaTypeOf = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
 
@@ -136,7 +160,7 @@ function isAnswerTo(value: unknown, id: Message['id']): boolean {
 }
 
 /** What an HTTP status other than success says. Reads the beginning of the body. */
-export async function statusFailure(response: Response, inSession: boolean): Promise<AgentError> {
+export async function statusFailure(response: Response, { inSession = false } = {}): Promise<AgentError> {
   const { status, headers } = response;
   const excerpt = await readExcerpt(response.body, limits.mcp.errorBodyBytes).catch(() => '');
   const words = mediaTypeOf(response) === 'text/html' ? '' : wordsOf(excerpt);

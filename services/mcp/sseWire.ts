@@ -15,7 +15,7 @@ export async function openSseWire(parts: HttpParts, events: WireEvents, signal: 
   let version: string | undefined;
   try {
     const response = await fetch(url, { headers: { ...headers, accept: 'text/event-stream' }, signal: closed.signal });
-    if (!response.ok) throw await statusFailure(response, false);
+    if (!response.ok) throw await statusFailure(response);
     if (mediaTypeOf(response) !== 'text/event-stream') {
       await response.body?.cancel();
       throw failed('answer', `it answered with ${mediaTypeOf(response) || 'no content type'}, not with an event stream`, {
@@ -45,7 +45,7 @@ export async function openSseWire(parts: HttpParts, events: WireEvents, signal: 
         if (version !== undefined) own.set('mcp-protocol-version', version);
         try {
           const answer = await fetch(address, { method: 'POST', headers: own, body: JSON.stringify(message), signal: sending });
-          if (!answer.ok) throw await statusFailure(answer, true);
+          if (!answer.ok) throw await statusFailure(answer, { inSession: true });
           await answer.body?.cancel();
         } catch (thrown) {
           throw sending.aborted ? abortReason(sending) : networkFailure(thrown);

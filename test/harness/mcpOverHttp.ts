@@ -24,13 +24,21 @@ export interface HttpServerParts {
   /** Before anything else; true = it has answered. */
   first?: (request: HttpRequest, response: ServerResponse, raw: IncomingMessage) => boolean;
   list?: (request: HttpRequest) => unknown;
+  /** Default: any free one. */
+  port?: number;
 }
 
 export function answerJson(response: ServerResponse, id: number | undefined, result: unknown, headers: Record<string, string> = {}): void {
   response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
 }
 
-export async function startMcpOverHttp({ calls = {}, tools = Object.keys(calls), first, list }: HttpServerParts): Promise<HttpServer> {
+export async function startMcpOverHttp({
+  calls = {},
+  tools = Object.keys(calls),
+  first,
+  list,
+  port = 0,
+}: HttpServerParts): Promise<HttpServer> {
   const seen: HttpRequest[] = [];
   let sessions = 0;
   const answer = (request: HttpRequest, response: ServerResponse, raw: IncomingMessage): void => {
@@ -60,7 +68,7 @@ export async function startMcpOverHttp({ calls = {}, tools = Object.keys(calls),
       answer(request, response, raw);
     });
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
