@@ -55,6 +55,7 @@ const allowed: Record<string, readonly string[]> = {
     'services/successor.ts',
     'services/storeGuard.ts',
     'services/heartbeat.ts',
+    'services/mendedStore.ts',
     'services/liveFiles.ts',
     'services/storeCopyThread.ts',
   ],

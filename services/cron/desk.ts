@@ -10,6 +10,7 @@ import { readSecrets } from '../../state/env.ts';
 import { stampOf } from '../../state/fileStamp.ts';
 import { DEFAULT_PROFILE, listProfiles, requireProfile, type ProfilePaths } from '../../state/home.ts';
 import { watchProfiles } from '../../state/profileWatch.ts';
+import { openMended } from '../mendedStore.ts';
 import { guardStore } from '../storeGuard.ts';
 import type { WorkerContext } from '../worker.ts';
 import { createHandover, type Handover } from './handover.ts';
@@ -112,7 +113,7 @@ export function createDesks(context: WorkerContext, onChange: () => void): Desks
 }
 
 function openDesk(context: WorkerContext, onChange: () => void): Desk {
-  const store = openCronStore(context.paths.cronDb);
+  const { store } = openMended(context, 'cron', openCronStore);
   const guard = guardStore(context, 'cron', store.db);
   const handover = createHandover(context, store);
   const runner = createRunner({ context, store, handover, onChange });

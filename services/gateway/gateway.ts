@@ -15,6 +15,7 @@ import type { ResultOf } from '../../ipc/method.ts';
 import { confirmedNow } from '../../state/confirmedTime.ts';
 import { listProfiles, profileSlot } from '../../state/home.ts';
 import { acquireLock } from '../../state/lock.ts';
+import { openMended } from '../mendedStore.ts';
 import { guardStore } from '../storeGuard.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import type { AdapterHost } from './adapter.ts';
@@ -36,7 +37,7 @@ import { createTurns, type Turns } from './turns.ts';
 export async function startGateway(context: WorkerContext): Promise<WorkerService> {
   // One gateway per profile, supervised or not: two would both answer.
   const lock = await acquireLock(join(context.paths.dir, 'gateway.lock'), context.slot);
-  const store = new GatewayStore(context.paths.gatewayDb);
+  const { store } = openMended(context, 'gateway', (path) => new GatewayStore(path));
   const guard = guardStore(context, 'gateway', store.db);
   const uncertain = store.outbox.recover();
   if (uncertain > 0)

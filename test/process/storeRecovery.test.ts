@@ -1,16 +1,20 @@
 /** Damaged, deleted and copied stores under real workers and through the `agent` command. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import * as cron from '../../ipc/contracts/cron.ts';
-import { copiesOf } from '../../state/db/copies.ts';
+import * as gateway from '../../ipc/contracts/gateway.ts';
+import { report } from '../../ipc/contracts/peer.ts';
+import { copiesOf, copyStore } from '../../state/db/copies.ts';
 import { connect } from '../harness/agentClient.ts';
 import { cliService } from '../harness/cliService.ts';
 import { testHome } from '../harness/home.ts';
 import { fixture, node, startTestBroker } from '../harness/mcp.ts';
 import { until } from '../harness/until.ts';
-import { startWorker } from '../harness/worker.ts';
+import { projectRoot, startWorker } from '../harness/worker.ts';
 
 t.setTimeout(240_000);
 
@@ -27,28 +31,71 @@ const count = (path: string, sql: string): unknown => {
   return found;
 };
 
-t.test('a damaged cron.db parks cron with the command that recovers it; that puts the jobs in place and starts cron', async (t) => {
+t.test('a damaged cron.db is recovered when cron starts, and status says so; the command does it as well', async (t) => {
   await using service = cliService();
-  t.match(await service.agent('up', '--demo'), { code: 0 });
+  const jobs = async () => (JSON.parse((await service.agent('cron', 'list', '--json')).stdout) as { jobs: object[] }).jobs;
+  t.match(await service.agent('up', '--demo', '--port', '0'), { code: 0 });
   t.match(await service.agent('cron', 'create', 'every 1d', 'look', '--name', 'kept'), { code: 0 });
   t.match(await service.agent('stop', 'cron'), { code: 0 });
   overwriteHeader(service.home.cronDb);
-  const start = await service.agent('start', 'cron');
-  t.not(start.code, 0);
-  t.match(start.stderr, /agent recover cron/);
+  t.match(await service.agent('start', 'cron'), { code: 0 });
+  t.match(await jobs(), [{ name: 'kept' }]);
+  t.ok(readdirSync(join(service.home.root, 'cron')).some((name) => /^cron\.db\.damaged-\d{8}-\d{6}$/.test(name)));
+  t.match((await service.status()).problems, [{ what: /cron\.db was damaged and has been recovered; every row was recovered/ }]);
+
+  t.match(await service.agent('stop', 'cron'), { code: 0 });
+  overwriteHeader(service.home.cronDb);
   const recovery = await service.agent('recover', 'cron', '--json');
   t.match(JSON.parse(recovery.stdout), { store: 'cron', complete: true, healthy: false, path: service.home.cronDb });
-  t.ok(readdirSync(join(service.home.root, 'cron')).some((name) => /^cron\.db\.damaged-\d{8}-\d{6}$/.test(name)));
   t.match(await service.agent('start', 'cron'), { code: 0 });
-  t.match((JSON.parse((await service.agent('cron', 'list', '--json')).stdout) as { jobs: object[] }).jobs, [{ name: 'kept' }]);
-
+  t.match(await jobs(), [{ name: 'kept' }]);
   t.match(await service.agent('recover', 'cron', '--force', '--json'), { code: 0 }, 'one that runs is stopped and started again');
-  const after = await service.status();
-  t.match(
-    after.workers.find(({ slot }) => slot === 'cron'),
-    { state: 'ready' },
-  );
+  t.equal((await service.status()).workers.find(({ slot }) => slot === 'cron')!.state, 'ready');
   t.match(await service.agent('recover', 'nothing'), { code: 2 });
+});
+
+t.test(
+  'a gateway.db that cannot be recovered is the daily copy at the next start: what was open then is listed, never sent again',
+  async (t) => {
+    using home = testHome({
+      'config.yaml': 'platforms:\n  irc: { enabled: true, host: 127.0.0.1, port: 1, tls: false, channels: ["#room"] }\n',
+    });
+    {
+      await using worker = await startWorker(home, 'gateway');
+      using link = await worker.dial();
+      await link.call(gateway.enqueueDelivery, { target: 'irc:#room', text: 'open', idempotency_key: 'k', origin: 'test' });
+      await worker.kill('SIGTERM');
+    }
+    await copyStore({ dir: home.root, name: 'gateway', path: home.gatewayDb, atMs: Date.now() });
+    writeFileSync(home.gatewayDb, 'no database at all, '.repeat(500));
+    await using worker = await startWorker(home, 'gateway');
+    using link = await worker.dial();
+    t.match(await link.call(gateway.deliveryStatus, { delivery_id: 1, wait_ms: 0 }), { status: 'failed', error: /daily copy/ });
+    t.match(await link.call(report, {}), { facts: { problems: [{ what: /is the daily copy .*gateway-.* now/ }] } });
+    t.equal(readdirSync(home.root).filter((name) => /^gateway\.db\.damaged-\d{8}-\d{6}$/.test(name)).length, 1);
+  },
+);
+
+t.test('a damaged store that another process has open is not touched', async (t) => {
+  using home = testHome();
+  {
+    await using worker = await startWorker(home, 'cron');
+    await worker.kill('SIGTERM');
+  }
+  const reads = `const db = new (require('better-sqlite3'))(process.argv[1]);
+    console.log(db.prepare('SELECT count(*) FROM jobs').get());
+    process.stdin.resume();`;
+  const other = spawn(process.execPath, ['-e', reads, home.cronDb], { stdio: ['pipe', 'pipe', 'inherit'], cwd: projectRoot });
+  await once(other.stdout, 'data');
+  overwriteHeader(home.cronDb);
+  await using worker = await startWorker(home, 'cron', { ready: false });
+  await until('it gives up', () => worker.child.exitCode !== null);
+  t.match([worker.child.exitCode, worker.output()], [78, /STORE_CORRUPT.*agent recover cron/]);
+  other.stdin.end();
+  t.same(
+    readdirSync(join(home.root, 'cron')).filter((name) => name.includes('damaged')),
+    [],
+  );
 });
 
 t.test('a store that is deleted or replaced under its worker is written back with every row; the worker restarts on it', async (t) => {

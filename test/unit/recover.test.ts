@@ -207,6 +207,8 @@ t.test('a recovery that takes too long stops and leaves nothing behind', async (
 });
 
 const context = (stateDb: string) => ({
+  home: {},
+  profile: 'default',
   paths: { stateDb, dir: dirname(stateDb) },
   log: createLogger({ sink: { write() {}, close() {} }, component: 'agent' }),
   reportFacts() {},
