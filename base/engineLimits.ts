@@ -220,6 +220,8 @@ export const engineLimits = {
     titleMaxChars: 200,
     /** Candidates named when the beginning of an id fits several sessions. */
     ambiguousMax: 5,
+    /** Answers of slash commands of chats that are kept for a repetition of the same message. */
+    commandAnswersMax: 1_000,
     /** A damaged store is recovered at start within this, else set aside for `agent sessions recover`. */
     recoverBootMs: 8_000,
     /** A damaged store larger than this is not tried at start. */

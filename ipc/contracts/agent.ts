@@ -66,7 +66,7 @@ export const stopConversation = method('conversation.stop', {
 
 /**
  * A slash command typed in a chat. `prompt`: what is to be asked instead of the line, as a turn of that chat; null = the
- * text is the whole answer. Errors: UNKNOWN_COMMAND, USAGE, BUSY, and those of what it runs.
+ * text is the whole answer. The same key runs once and gives the same answer again. Errors: UNKNOWN_COMMAND, USAGE, BUSY, and those of what it runs.
  */
 export const conversationCommand = method('conversation.command', {
   params: z.object({
@@ -75,6 +75,7 @@ export const conversationCommand = method('conversation.command', {
     platform: z.string(),
     user: z.string().optional(),
     is_owner: z.boolean().default(false),
+    idempotency_key: z.string().optional(),
   }),
   result: z.object({ text: z.string(), prompt: z.string().nullable() }),
   timeoutMs: 180_000,

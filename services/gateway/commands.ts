@@ -9,7 +9,7 @@ import { conversationCommand, resetConversation, stopConversation } from '../../
 import { readPause } from '../../state/pause.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { Delivery } from './delivery.ts';
-import type { InboxRow } from './inbox.ts';
+import { keysOf, type InboxRow } from './inbox.ts';
 import type { OutboxChat } from './outbox.ts';
 import type { Platforms } from './platforms.ts';
 import { sentenceOf } from './replies.ts';
@@ -50,7 +50,7 @@ export interface CommandParts {
   agent: Client;
   platforms: Platforms;
   turns: Turns;
-  delivery: Pick<Delivery, 'stop'>;
+  delivery: Pick<Delivery, 'stop' | 'wake'>;
   store: GatewayStore;
 }
 
@@ -69,7 +69,7 @@ async function ask({ agent }: CommandParts, row: InboxRow): Promise<CommandAnswe
   const { session_key, lane, text, platform, user, is_owner } = row;
   return await agent.call(
     conversationCommand,
-    { session_key: session_key ?? lane, line: text, platform, user, is_owner: is_owner === 1 },
+    { session_key: session_key ?? lane, line: text, platform, user, is_owner: is_owner === 1, idempotency_key: keysOf(row).turn },
     { repeatForMs: REPEAT_MS },
   );
 }

@@ -84,14 +84,19 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     signal: context.signal,
   });
   const command = async (row: InboxRow): Promise<void> => {
-    try {
-      await answerCommand(commands, { store, delivery, questions, row });
-    } catch (thrown) {
-      context.log.error(`the answer to command ${row.id} could not be stored: ${messageOf(thrown)}; trying again`);
-      store.failed(thrown);
-      tell();
-      await sleep(limits.state.storeRetryMs, context.signal).catch(() => {});
-      if (!context.signal.aborted) return command(row);
+    let answer: CommandReply | 'waits' | undefined;
+    while (!context.signal.aborted) {
+      try {
+        // It ran: only storing the answer is tried again.
+        answer ??= await answerOf(commands, questions, row);
+        if (!context.signal.aborted) storeAnswer(commands, row, answer);
+        return;
+      } catch (thrown) {
+        context.log.error(`the answer to command ${row.id} could not be stored: ${messageOf(thrown)}; trying again`);
+        store.failed(thrown);
+        tell();
+        await sleep(limits.state.storeRetryMs, context.signal).catch(() => {});
+      }
     }
   };
   const door: Door = createDoor({
@@ -298,30 +303,36 @@ function targetsOf(store: GatewayStore, platforms: Platforms): { target: string;
 
 const TARGETS_MAX = 50;
 
-/** Commands are answered beside the conversation: they must work while a turn runs or hangs. */
-async function answerCommand(
-  parts: CommandParts,
-  { store, delivery, questions, row }: { store: GatewayStore; delivery: Delivery; questions: Questions; row: InboxRow },
-): Promise<void> {
-  const isAnswer = isVerdict(row.text) || commandOf(row.text) === undefined;
-  const answered = isAnswer
-    ? { text: await questions.answer(row), prompt: null }
-    : await runCommand(parts, row).catch((thrown: unknown) => parts.context.log.info(`command ${row.id} waits: ${messageOf(thrown)}`));
-  if (parts.context.signal.aborted) return;
-  if (!answered) {
-    store.inbox.defer(row.id);
-    return parts.turns.wake();
+/** `text` undefined: it was no answer to a question, and is a message like any other. */
+type CommandReply = { text: string | undefined; prompt: string | null };
+
+/** Commands are answered beside the conversation: they must work while a turn runs or hangs. `waits`: the agent cannot take it now. */
+async function answerOf(parts: CommandParts, questions: Questions, row: InboxRow): Promise<CommandReply | 'waits'> {
+  if (isVerdict(row.text) || commandOf(row.text) === undefined) return { text: await questions.answer(row), prompt: null };
+  try {
+    return await runCommand(parts, row);
+  } catch (thrown) {
+    parts.context.log.info(`command ${row.id} waits: ${messageOf(thrown)}`);
+    return 'waits';
   }
-  const { text, prompt } = answered;
+}
+
+/** Errors: those of the store; nothing is stored then. */
+function storeAnswer({ store, turns, delivery }: CommandParts, row: InboxRow, answer: CommandReply | 'waits'): void {
+  if (answer === 'waits') {
+    store.inbox.defer(row.id);
+    return turns.wake();
+  }
+  const { text, prompt } = answer;
   if (text === undefined) {
     store.inbox.becomeMessage(row.id);
-    return parts.turns.wake();
+    return turns.wake();
   }
   store.transact(() => {
     if (prompt === null) store.inbox.close(row.id, 'answered', Date.now());
     else store.inbox.turnIntoMessage(row.id, prompt);
     putReply(store, row, { key: prompt === null ? keysOf(row).reply : `command:${row.id}`, text });
   });
-  if (prompt !== null) parts.turns.wake();
+  if (prompt !== null) turns.wake();
   delivery.wake();
 }

@@ -4,7 +4,7 @@
  * Lives in the test's own process, so it outlives any worker that the test kills.
  */
 import { AgentError } from '../../base/errors.ts';
-import { resetConversation, runTurn, stopConversation, type TurnOutcome } from '../../ipc/contracts/agent.ts';
+import { conversationCommand, resetConversation, runTurn, stopConversation, type TurnOutcome } from '../../ipc/contracts/agent.ts';
 import { handle } from '../../ipc/link.ts';
 import type { ParamsOf } from '../../ipc/method.ts';
 import { serve } from '../../ipc/serve.ts';
@@ -19,15 +19,22 @@ export interface FakeAgent extends AsyncDisposable {
   calls(): number;
   readonly resets: string[];
   readonly stops: string[];
+  /** Slash commands, each time one is asked for. */
+  readonly commands: ParamsOf<typeof conversationCommand>[];
 }
 
 type Answer = string | Partial<TurnOutcome>;
 
-/** `answer` gives the text of a turn; what it throws is the error of the call. */
-export async function fakeAgent(home: Home, answer: (question: Question) => Answer | Promise<Answer>, slot = 'agent'): Promise<FakeAgent> {
+/** `answer` gives the text of a turn; what it throws is the error of the call. `onCommand` runs before a slash command is answered. */
+export async function fakeAgent(
+  home: Home,
+  answer: (question: Question) => Answer | Promise<Answer>,
+  { slot = 'agent', onCommand = () => {} }: { slot?: string; onCommand?: () => void } = {},
+): Promise<FakeAgent> {
   const turns: Question[] = [];
   const resets: string[] = [];
   const stops: string[] = [];
+  const commands: FakeAgent['commands'] = [];
   const outcomes = new Map<string, Promise<TurnOutcome>>();
   let calls = 0;
 
@@ -59,6 +66,11 @@ export async function fakeAgent(home: Home, answer: (question: Question) => Answ
         known.catch(() => outcomes.delete(question.idempotency_key));
         return known;
       }),
+      handle(conversationCommand, (command) => {
+        commands.push(command);
+        onCommand();
+        return { text: `${command.line} was run`, prompt: null };
+      }),
       handle(resetConversation, ({ session_key }) => {
         resets.push(session_key);
         return { reset: true };
@@ -69,7 +81,7 @@ export async function fakeAgent(home: Home, answer: (question: Question) => Answ
       }),
     ],
   });
-  return { turns, resets, stops, calls: () => calls, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  return { turns, resets, stops, commands, calls: () => calls, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
 /** The refusal of an agent worker without a model. */

@@ -162,7 +162,7 @@ t.test('a lane that waits for one agent keeps no place from the messages of anot
     'config.yaml': `platforms:\n  webhook: { port: ${port}, routes: { h: { secret: INSECURE_NO_AUTH }, w: { secret: INSECURE_NO_AUTH, profile: work } } }\n`,
     'profiles/work/SOUL.md': 'work',
   });
-  await using work = await fakeAgent(home, () => 'done', 'agent@work');
+  await using work = await fakeAgent(home, () => 'done', { slot: 'agent@work' });
   await using worker = await startGateway(home);
   for (let n = 0; n < 12; n++) t.equal(await post(port, `event ${n}`), 202);
   await until('twelve wait', async () => (await waiting(worker))[0]?.held === 12);

@@ -23,7 +23,7 @@ const soul = { 'profiles/work/SOUL.md': 'You work.' };
 t.test('the jobs of each profile stand in its own store, ask its own agent, and survive the worker', async (t) => {
   using home = testHome({ ...soul, 'profiles/work/config.yaml': 'timezone: Asia/Tokyo\n' });
   await using root = await fakeAgent(home, () => 'root');
-  await using work = await fakeAgent(home, () => 'work', 'agent@work');
+  await using work = await fakeAgent(home, () => 'work', { slot: 'agent@work' });
   const first = await startWorker(home, 'cron');
   const { job } = await first.dial().then((link) => link.call(cron.createJob, { schedule: 'every 1s', prompt: 'it', profile: 'work' }));
   t.match(job, { profile: 'work', is_default_profile: false, agent_home: home.profile('work').dir, schedule: { timezone: 'Asia/Tokyo' } });

@@ -50,7 +50,7 @@ t.test('cli.7 pause holds new gateway turns, of its own profile or of all, and r
     'profiles/work/SOUL.md': 'work\n',
     'profiles/work/config.yaml': `platforms:\n  webhook: { port: ${port}, routes: { say: { secret: INSECURE_NO_AUTH } } }\n`,
   });
-  await using agent = await fakeAgent(home, () => 'ok', 'agent@work');
+  await using agent = await fakeAgent(home, () => 'ok', { slot: 'agent@work' });
   const { estop } = home.profile('work');
   engagePause(estop, { reason: 'only here' });
   await using worker = await startWorker(home, 'gateway', { profile: 'work' });

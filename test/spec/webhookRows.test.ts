@@ -40,7 +40,7 @@ t.test(
   async (t) => {
     using home = testHome({ 'profiles/work/SOUL.md': 'You work.' });
     await using mine = await fakeAgent(home, () => 'ok');
-    await using works = await fakeAgent(home, () => 'ok', 'agent@work');
+    await using works = await fakeAgent(home, () => 'ok', { slot: 'agent@work' });
     const { worker, port } = await webhooks(home);
     await using _gateway = worker;
 
@@ -122,7 +122,7 @@ t.test('cli.6 what cannot be a route is refused, and nothing is written', async 
 t.test('cli.6 the pause of a profile holds the routes bound to it and no others', async (t) => {
   using home = testHome({ 'profiles/work/SOUL.md': '' });
   await using mine = await fakeAgent(home, () => 'ok');
-  await using works = await fakeAgent(home, () => 'ok', 'agent@work');
+  await using works = await fakeAgent(home, () => 'ok', { slot: 'agent@work' });
   const { worker } = await webhooks(home);
   await using _gateway = worker;
   await cli(['webhook', 'subscribe', 'bound', '--route-profile', 'work'], { home });

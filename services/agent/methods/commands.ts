@@ -9,6 +9,8 @@ import { commandDispatch, commandsCatalog, completePath, completeSlash, type Com
 import { promptBackground, promptBtw, sessionQueue } from '../../../ipc/contracts/rpcSessions.ts';
 import { promptSubmit } from '../../../ipc/contracts/rpc.ts';
 import { handle, type CallContext, type Handler } from '../../../ipc/link.ts';
+import type { ParamsOf, ResultOf } from '../../../ipc/method.ts';
+import { AnsweredCommands } from '../answeredCommands.ts';
 import { createCommandHost, type HostParts } from '../commandHost.ts';
 import { completePaths } from '../completePaths.ts';
 import { callerOf } from '../principal.ts';
@@ -18,6 +20,7 @@ import { defaultDirectory, requireSession } from '../sessions.ts';
 /** `all` gives every method of the gateway RPC, these included. */
 export function commandMethods(parts: HostParts, all: () => readonly Handler[]): Handler[] {
   const { context, store, side, background } = parts;
+  const answered = new AnsweredCommands(store, context.log);
   const hostOf = (sessionId: string, surface: Surface | undefined, call: CallContext) => {
     const session = requireSession(store, sessionId);
     return createCommandHost(parts, all(), { session, surface: surface ?? 'other', call });
@@ -65,31 +68,40 @@ export function commandMethods(parts: HostParts, all: () => readonly Handler[]):
       return { task_id: taskId, session_id: sessionId };
     }),
     // Between workers: not in the table of what a relayed browser may call.
-    handle(conversationCommand, async ({ session_key, line, platform, user, is_owner: isOwner }, call) => {
-      const session =
-        store.conversation(session_key) ??
-        store.transaction(() => {
-          const made = store.createSession({ source: platform, platform, sessionKey: session_key, cwd: defaultDirectory(context) });
-          store.bindConversation(session_key, made.id);
-          return made;
-        });
-      let prompt: string | null = null;
-      const capture = (text: string) => void (prompt = text);
-      const host = createCommandHost(parts, all(), {
-        session,
-        surface: 'gateway',
-        user: user ?? null,
-        isOwner,
-        call,
-        capture,
-        waits: true,
-      });
-      const { text, choices = [], args = '', kind } = await dispatch(host, line);
-      const lines = kind === 'choice' ? choices.filter((choice) => choice.line).map((choice) => `${choice.line}   ${choice.label}`) : [];
-      const open = kind === 'choice' && args.startsWith('/') ? [`Answer with: ${args}…`] : [];
-      return { text: [text, ...lines, ...open].filter(Boolean).join('\n'), prompt };
-    }),
+    handle(conversationCommand, (params, call) => answered.once(params, () => runLine(parts, all(), params, call))),
   ];
+}
+
+/** A line of a chat. A command that asks for a turn answers with its prompt, which the chat submits itself. */
+async function runLine(
+  parts: HostParts,
+  handlers: readonly Handler[],
+  { session_key, line, platform, user, is_owner: isOwner }: ParamsOf<typeof conversationCommand>,
+  call: CallContext,
+): Promise<ResultOf<typeof conversationCommand>> {
+  const { context, store } = parts;
+  const session =
+    store.conversation(session_key) ??
+    store.transaction(() => {
+      const made = store.createSession({ source: platform, platform, sessionKey: session_key, cwd: defaultDirectory(context) });
+      store.bindConversation(session_key, made.id);
+      return made;
+    });
+  let prompt: string | null = null;
+  const capture = (text: string) => void (prompt = text);
+  const host = createCommandHost(parts, handlers, {
+    session,
+    surface: 'gateway',
+    user: user ?? null,
+    isOwner,
+    call,
+    capture,
+    waits: true,
+  });
+  const { text, choices = [], args = '', kind } = await dispatch(host, line);
+  const lines = kind === 'choice' ? choices.filter((choice) => choice.line).map((choice) => `${choice.line}   ${choice.label}`) : [];
+  const open = kind === 'choice' && args.startsWith('/') ? [`Answer with: ${args}…`] : [];
+  return { text: [text, ...lines, ...open].filter(Boolean).join('\n'), prompt };
 }
 
 interface QueueParams {

@@ -240,6 +240,10 @@ export const stateSchema: Schema = {
     },
     /** Idempotency keys of `turn.run`. */
     runs: { columns: { idempotency_key: 'TEXT PRIMARY KEY', session_id: ofSession, message_id: 'INTEGER NOT NULL' } },
+    /** Answers of `conversation.command` by their idempotency keys. */
+    command_answers: {
+      columns: { idempotency_key: 'TEXT PRIMARY KEY', session_key: 'TEXT NOT NULL', line: 'TEXT NOT NULL', answer: 'TEXT NOT NULL' },
+    },
     session_events: {
       columns: {
         session_id: ofSession,
