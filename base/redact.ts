@@ -82,36 +82,71 @@ export interface Redactor {
   mark(pairs: Uint8Array, bit: number): void;
   /** Counts up with every `learn`: what was marked before is out of date. */
   readonly generation: number;
-  /** Adds values that must never appear; short ones (under 6 characters) are ignored as too common. */
+  /**
+   * Adds values that must never appear, also not as base64, cut by control sequences or line ends, or line by line;
+   * short ones (under 6 characters) are ignored as too common.
+   */
   learn(values: Iterable<string>): void;
 }
 
+/** What a terminal does not show may stand inside a value: colours and other control sequences, CR, NUL, marks without width. */
+const INVISIBLE = '(?:\\x1b\\[|\\x9b)[0-9;:?]*[ -/]*[@-~]|[\\0\\r\\u00ad\\u200b\\u2060\\ufeff]';
+const invisible = new RegExp(INVISIBLE, 'g');
+/** The same, and line ends. */
+const gap = new RegExp(`${INVISIBLE}|\\n`, 'g');
+
+/** Below this a value, or a line of one, is too common. */
+const VALUE_MIN = 6;
+const LINE_MIN = 16;
+/** Shorter values have no part in their base64 that is the same at every offset and rare. */
+const ENCODED_MIN = 8;
+/** Of longer ones the beginning is looked for; the rest of the run is hidden with it. */
+const ENCODED_BYTES = 24;
+/** Of so many values; each has up to six forms. */
+const ENCODED_VALUES_MAX = 200;
+/** A value of this length is looked for by both halves, so that one cut leaves one of them. */
+const HALVES_MIN = 12;
+
 export function createRedactor(): Redactor {
   const known = new Set<string>();
+  const encoded = new Set<string>();
   let knownPattern: RegExp | undefined;
-  const values = (text: string): string => (knownPattern ? text.replace(knownPattern, MARK) : text);
+  const isKnown = (text: string): boolean => knownPattern !== undefined && text.search(knownPattern) >= 0;
+  const values = (text: string): string => {
+    if (!knownPattern) return text;
+    const clean = text.replace(knownPattern, MARK);
+    return clean.search(gap) < 0 ? clean : withoutCutValues(clean, knownPattern);
+  };
   const redact = (text: string): string => {
-    let clean = values(text);
-    for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
-    return clean;
+    const clean = shapes(values(text));
+    if (clean.search(invisible) < 0) return clean;
+    // Where a shape shows only without them, they are left out of the whole text.
+    const bare = clean.replace(invisible, '');
+    const hidden = isSuspect(bare) ? shapes(bare) : bare;
+    return hidden === bare ? clean : hidden;
   };
   let generation = 0;
   return Object.defineProperty(
     Object.assign(redact, {
       generation,
       values,
-      suspects: (text: string) => isSuspect(text) || (knownPattern !== undefined && text.search(knownPattern) >= 0),
+      suspects(text: string): boolean {
+        if (isSuspect(text) || isKnown(text)) return true;
+        return text.search(gap) >= 0 && (isSuspect(text.replace(invisible, '')) || isKnown(text.replace(gap, '')));
+      },
       mark(pairs: Uint8Array, bit: number) {
         for (const sign of SIGNS) markSign(pairs, bit, sign.charCodeAt(0));
         for (const triple of TRIPLES) markTriple(pairs, bit, Buffer.from(triple));
-        for (const value of known) markTriple(pairs, bit, rareTriple(Buffer.from(value)));
+        for (const value of [...known, ...encoded])
+          for (const part of halvesOf(Buffer.from(value))) markTriple(pairs, bit, rareTriple(part));
       },
-      learn(values: Iterable<string>) {
+      learn(fresh: Iterable<string>) {
         const before = known.size;
-        for (const value of values) if (value.length >= 6) known.add(value);
+        for (const value of fresh) for (const part of partsOf(value)) known.add(part);
         if (known.size === before) return;
-        const sources = [...known].toSorted((a, b) => b.length - a.length).map((v) => RegExp.escape(v));
-        knownPattern = sources.length ? new RegExp(sources.join('|'), 'g') : undefined;
+        encoded.clear();
+        for (const value of [...known].slice(0, ENCODED_VALUES_MAX)) for (const form of encodedForms(value)) encoded.add(form);
+        knownPattern = new RegExp([anyOf(known), ...(encoded.size ? [`(?:${anyOf(encoded)})[A-Za-z0-9+/=_-]*`] : [])].join('|'), 'g');
         generation++;
       },
     }),
@@ -119,6 +154,67 @@ export function createRedactor(): Redactor {
     { get: () => generation },
   );
 }
+
+function shapes(text: string): string {
+  let clean = text;
+  for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
+  return clean;
+}
+
+/** The longer ones first. */
+const anyOf = (texts: Iterable<string>): string =>
+  [...texts]
+    .toSorted((a, b) => b.length - a.length)
+    .map((text) => RegExp.escape(text))
+    .join('|');
+
+/** A value, and each line of one that has several, such as a private key. */
+function partsOf(value: string): string[] {
+  if (value.length < VALUE_MIN) return [];
+  const lines = value.split(/\r?\n/);
+  return lines.length === 1 ? [value] : [value, ...lines.filter((line) => line.length >= LINE_MIN && !line.startsWith('-----'))];
+}
+
+/** What the base64 of any text has that holds the value, whatever stands before it. */
+function encodedForms(value: string): string[] {
+  const bytes = Buffer.from(value);
+  if (bytes.length < ENCODED_MIN || value.includes('\n')) return [];
+  return [0, 1, 2].flatMap((offset) => {
+    const some = Buffer.concat([Buffer.alloc(offset), bytes.subarray(0, ENCODED_BYTES)]);
+    // The first and the last sign also hold bits of their neighbours.
+    const form = some.toString('base64').slice(Math.ceil((offset * 8) / 6), Math.floor((some.length * 8) / 6));
+    return [form, form.replaceAll('+', '-').replaceAll('/', '_')];
+  });
+}
+
+/** Hides known values that have something between their characters; line ends stay, so that lines can be counted. */
+function withoutCutValues(text: string, pattern: RegExp): string {
+  const whole = text.replace(gap, '');
+  // Asked first: to list the matches compiles the expression again.
+  if (whole.search(pattern) < 0) return text;
+  const found = [...whole.matchAll(pattern)];
+  const gaps = [...text.matchAll(gap)];
+  let passed = 0;
+  let removed = 0;
+  /** Where a character of `whole` stands in `text`; asked in ascending order. */
+  const placeOf = (index: number): number => {
+    for (; passed < gaps.length && gaps[passed]!.index - removed <= index; passed++) removed += gaps[passed]![0].length;
+    return index + removed;
+  };
+  let clean = '';
+  let at = 0;
+  for (const { index, 0: value } of found) {
+    const start = placeOf(index);
+    const end = placeOf(index + value.length - 1) + 1;
+    const lines = text.slice(start, end).split('\n').length;
+    clean += text.slice(at, start) + Array.from({ length: lines }, () => MARK).join('\n');
+    at = end;
+  }
+  return clean + text.slice(at);
+}
+
+const halvesOf = (value: Buffer): Buffer[] =>
+  value.length < HALVES_MIN ? [value] : [value.subarray(0, value.length >> 1), value.subarray(value.length >> 1)];
 
 function markSign(pairs: Uint8Array, bit: number, byte: number): void {
   for (let other = 0; other < 256; other++) {

@@ -176,7 +176,7 @@ async function openLife(kind: string, succession: Succession): Promise<Life> {
     lagMs: 0,
     stop: undefined,
     problems: new Map(),
-    beats: new Set(),
+    beats: new Set([() => learnNewSecrets(secrets)]),
   } as unknown as Life;
   const peers = new Map<string, Client>();
   life.context = {
@@ -229,6 +229,15 @@ async function openLife(kind: string, succession: Succession): Promise<Life> {
   // The identity of this incarnation stays out of the environment of its children.
   delete env.AGENT_SLOT_NONCE;
   return life;
+}
+
+/** A key that came into `.env` since is hidden before anything asks for it. */
+function learnNewSecrets(secrets: () => unknown): void {
+  try {
+    secrets();
+  } catch {
+    // whatever needs a secret reports it
+  }
 }
 
 /** The main flow. Answers the exit code. */

@@ -12,7 +12,7 @@ export interface Secrets {
   get(name: string): string | undefined;
   /** Names set in `.env`. */
   names(): string[];
-  /** Values that must not be seen, for the redactor: of secret names, and what looks random. */
+  /** Values that must not be seen, for the redactor: of secret names, and what looks random in `.env`. */
   values(): string[];
 }
 
@@ -22,7 +22,11 @@ export function readSecrets(path: string, env: NodeJS.ProcessEnv = process.env):
   return {
     get: (name) => env[name] || file[name] || undefined,
     names: () => Object.keys(file),
-    values: () => Object.entries(file).flatMap(([name, value]) => (value && looksSecret(name, value) ? [value] : [])),
+    values: () => [
+      ...Object.entries(file).flatMap(([name, value]) => (value && looksSecret(name, value) ? [value] : [])),
+      // Much of what looks random there is not secret.
+      ...Object.entries(env).flatMap(([name, value]) => (value && SECRET_NAME.test(name) ? [value] : [])),
+    ],
   };
 }
 

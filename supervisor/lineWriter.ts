@@ -44,6 +44,8 @@ export interface LineWriterOptions {
 export class LineWriter {
   /** Lines of a declared flood that were not written, since the start. */
   dropped = 0;
+  /** The last `write` hid something. */
+  hid = false;
   /** Process the lines are from. */
   pid: number | undefined;
   readonly #options: Required<Omit<LineWriterOptions, Hooks>> & Pick<LineWriterOptions, Hooks>;
@@ -78,6 +80,7 @@ export class LineWriter {
   /** Takes the whole lines that stand there in the buffer, the last newline included. */
   write(start: number, end: number): void {
     const { buffer, redact } = this.#options;
+    this.hid = false;
     const found = buffer.scan(start, end, redact);
     if (!this.#admits(buffer.newlineCount)) return;
     this.#newHead();
@@ -177,7 +180,10 @@ export class LineWriter {
 
   #formatLines(text: string, suspect: boolean, out: LeftOut | undefined): void {
     let previous = this.#last?.toString();
-    for (const raw of text.split('\n')) {
+    // Whole, since a value may go over the end of a line.
+    const clean = suspect ? this.#options.redact.values(text) : text;
+    if (clean !== text) this.hid = true;
+    for (const raw of clean.split('\n')) {
       const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
       if (line === '' || out?.is(line)) continue;
       if (line === previous) {
@@ -186,6 +192,7 @@ export class LineWriter {
       }
       if (this.#repeats > 0) this.#endRepeats(previous);
       const msg = suspect ? this.#hidden(line) : line;
+      if (msg !== line) this.hid = true;
       const record = `${this.#headText}${JSON.stringify(msg)}}`;
       this.#put(record.length * 3 < limits.logs.lineMaxBytes ? record : this.#record(msg));
       this.#tokens -= line.length;

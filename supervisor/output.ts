@@ -22,7 +22,7 @@ export interface Output extends Disposable {
   readonly writeFd: number;
   /** Lines of a declared flood that were not kept. */
   readonly dropped: number;
-  /** The last lines of the current incarnation, oldest first, whatever is still in the pipe included. Not redacted. */
+  /** The last lines of the current incarnation, oldest first, whatever is still in the pipe included. Redacted. */
   tail(): string[];
   /** Starts a new tail: called at each spawn. An unfinished line of the last incarnation is written as it is. */
   reset(): void;
@@ -113,6 +113,7 @@ class SlotOutput implements Output {
   readonly #buffer: Buffer;
   readonly #lines: LineWriter;
   readonly #journal: OutputJournal;
+  readonly #redact: Redactor;
   readonly #file: LogFile;
   readonly #shared: boolean;
   readonly #listeners = new Set<(line: string) => void>();
@@ -136,6 +137,7 @@ class SlotOutput implements Output {
       ...(onFlood ? { onFlood } : {}),
       ...(leaveOut ? { leaveOut } : {}),
     });
+    this.#redact = redact;
     this.#journal = new OutputJournal(`${path}.journal`);
     const left = this.#journal.read();
     if (left) this.#takeOver(left);
@@ -175,8 +177,8 @@ class SlotOutput implements Output {
   tail(): string[] {
     this.#readNow();
     const { tailLinesMax, tailLineMaxChars } = limits.supervisor;
-    return this.#recent
-      .toString()
+    // Before lines are cut: the beginning of a secret would not be recognised.
+    return this.#redact(this.#recent.toString())
       .split('\n')
       .map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
       .filter((line) => line !== '')
@@ -257,7 +259,8 @@ class SlotOutput implements Output {
     const whole = cut > start;
     if (whole) {
       this.#lines.write(start, cut);
-      this.#journal.done(this.#lines.repeats);
+      if (this.#lines.hid) this.#journal.hide(this.#redact(buffer.toString('utf8', start, end)), end - start, this.#lines.repeats);
+      else this.#journal.done(this.#lines.repeats);
     }
     const said = whole && this.#listeners.size > 0 ? buffer.toString('utf8', start, cut) : '';
     this.#hold(whole ? cut : start, end);

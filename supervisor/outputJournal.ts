@@ -74,6 +74,17 @@ export class OutputJournal {
     this.#write(state, 4);
   }
 
+  /** The same, where `room` bytes were noted and something of them was hidden in the log: `text` takes their place. */
+  hide(text: string, room: number, repeats: number): void {
+    const bytes = Buffer.from(text);
+    const whole = Buffer.alloc(journalHeadBytes + Math.max(room, bytes.length));
+    bytes.copy(whole, journalHeadBytes);
+    this.note(whole, { start: journalHeadBytes, length: bytes.length, place: undefined });
+    // Over what is left of the former bytes.
+    this.#write(whole.subarray(journalHeadBytes), journalHeadBytes);
+    this.done(repeats);
+  }
+
   /** Nothing is open any more. */
   clear(): void {
     this.close();

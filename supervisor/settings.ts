@@ -8,7 +8,7 @@ import type { Redactor } from '../base/redact.ts';
 import { loadConfig, placed, rememberGood, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets } from '../state/env.ts';
 import { stampOf } from '../state/fileStamp.ts';
-import { listProfiles, type Home } from '../state/home.ts';
+import { DEFAULT_PROFILE, listProfiles, type Home } from '../state/home.ts';
 import type { Problems } from './problems.ts';
 import { defaultPolicy, type RestartPolicy } from './spec.ts';
 
@@ -65,7 +65,9 @@ export class Settings {
     }
     for (const setting of ineffective) log.warn(`${placed(setting)} — ${setting.fix}`);
     try {
-      redact.learn(readSecrets(this.#home.env).values());
+      // Workers of every profile print here.
+      for (const { name, env } of listProfiles(this.#home).map((one) => this.#home.profile(one)))
+        redact.learn(readSecrets(env, name === DEFAULT_PROFILE ? process.env : {}).values());
       problems.delete('env');
     } catch (thrown) {
       problems.set('env', messageOf(thrown), isAgentError(thrown) ? (thrown.fix ?? '') : '');

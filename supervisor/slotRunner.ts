@@ -413,7 +413,7 @@ export class SlotRunner {
       outsideSignal: typeof this.facts.ended_by === 'string' ? this.facts.ended_by : undefined,
       askedBy: asked && `${asked.action} by ${asked.actor}`,
       memory: this.#host.memoryAtEnd(this.spec, incarnation, facts),
-      tail: this.tail().map((line) => this.#host.redact(line)),
+      tail: this.tail(),
     });
     const keep = this.#abnormal(report, incarnation);
     this.#feed({

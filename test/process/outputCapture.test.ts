@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { LogFile } from '../../base/logFile.ts';
+import { limits } from '../../base/limits.ts';
 import { createRedactor } from '../../base/redact.ts';
 import { OutputDesk, type Output, type OutputOptions } from '../../supervisor/output.ts';
 import { journalHeadBytes, OutputJournal } from '../../supervisor/outputJournal.ts';
@@ -82,6 +83,35 @@ t.test('a hundred thousand lines over many rotations: none lost, none torn, all 
   );
   t.match(records[0], { level: 'info', component: 'stdio', slot: 'bridge', pid: 4_711 });
   t.ok(readdirSync(join(here.dir, 'logs')).length > 5);
+});
+
+t.test('a secret in disguise is neither in the log, nor in the tail, nor in the journal', async (t) => {
+  using here = place();
+  const redact = createRedactor();
+  const secret = 'hunter9-Geheim-8842-tail';
+  redact.learn([secret, '-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END KEY-----']);
+  const output = here.open(new OutputDesk(), { redact });
+  const [head, end] = [secret.slice(0, 11), secret.slice(11)];
+  const lines = [
+    `1 ${head}\u001b[1m${end}`,
+    `2 ${head}\r${end}`,
+    `3 ${head}\0${end}`,
+    `4 ${head}`,
+    `${end} 5`,
+    Buffer.from(`user:${secret}!`).toString('base64'),
+    'AQEFAASCBKcwggSjAgEAAoIB',
+    `${'x'.repeat(limits.supervisor.tailLineMaxChars - 11)}${secret}`,
+    'the end',
+  ];
+  await prints(output, `require('fs').writeSync(1, ${JSON.stringify(`${lines.join('\n')}\nunfinished`)})`);
+  const tail = output.tail();
+  const journal = () => readFileSync(`${here.pipe}.journal`, 'latin1');
+  t.equal(tail.at(-1), 'unfinished');
+  const kept = [...here.records().map(({ msg }) => msg), ...tail, journal()].join('\n');
+  for (const part of ['hunter9', 'Geheim', '8842', 'AQEFAASC', Buffer.from(secret.slice(1, 13)).toString('base64').slice(0, 12)])
+    t.notMatch(kept, part);
+  t.equal(here.records().length, lines.length, 'no line is lost');
+  t.match(journal(), /unfinished/, 'what has no end yet stays noted');
 });
 
 t.test('lesson 38: quotes, colours, umlauts, broken bytes and secrets reach the log as JSON without the secrets', async (t) => {

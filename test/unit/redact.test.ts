@@ -129,3 +129,51 @@ t.test('the quick look misses nothing that redaction would change, at whatever o
   t.ok(changed > 2_000, `${changed} texts with a secret`);
   t.notOk(redact.suspects('GET /api/v1/items 200 in 12 ms, cache-hit, user_agent=curl the keyboard and tokens of a basin'));
 });
+
+t.test('a known value is hidden whatever is between its characters, as base64 of any text, and line by line', async (t) => {
+  const value = fc.stringMatching(/^[A-Za-z0-9+/_-]{12,60}$/).filter((text) => /\d/.test(text) && /[A-Za-z]/.test(text));
+  const between = fc.constantFrom('\x1b[31m', '\x1b[0m', '\x9b1;32m', '\r', '\0', '\n', '\r\n', '\u200b', '\x1b[2K\r');
+  const cut = (text: string, gaps: readonly (readonly [number, string])[]) => {
+    const placed = new Map(gaps.map(([at, gap]) => [1 + (at % (text.length - 1)), gap]));
+    return Array.from(text, (sign, at) => (placed.get(at) ?? '') + sign).join('');
+  };
+  const bare = (text: string) => text.replace(/(?:\x1b\[|\x9b)[0-9;]*[A-Za-z]|[\r\0\n\u200b]/g, '');
+  fc.assert(
+    fc.property(
+      value,
+      fc.array(fc.tuple(fc.nat(), between), { maxLength: 5 }),
+      fc.string({ maxLength: 7 }),
+      fc.constantFrom('plain', 'base64', 'base64url'),
+      (secret, gaps, around, form) => {
+        const redact = createRedactor();
+        redact.learn([secret]);
+        const inner = form === 'plain' ? secret : Buffer.from(`${around}${secret}${around}`).toString(form as BufferEncoding);
+        const text = `it is ${cut(inner, gaps)} .`;
+        const clean = redact(text);
+        // What base64 has before and after the value holds nothing of it but some bits.
+        const shown = form === 'plain' ? secret : inner.slice(10, -10);
+        return redact.suspects(text) && clean.includes(MARK) && (shown.length < 8 || !bare(clean).includes(shown));
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+  const redact = createRedactor();
+  redact.learn(['-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END PRIVATE KEY-----']);
+  t.same(
+    ['a line MIIEvQIBADANBgkqhkiG9w0B alone', 'AQEFAASCBKcwggSjAgEAAoIB'].map((line) => redact(line)),
+    [`a line ${MARK} alone`, MARK],
+  );
+  redact.learn(['opensesame-77']);
+  t.equal(redact('one opense\nsame-77 two'), `one ${MARK}\n${MARK} two`, 'lines stay lines');
+  t.equal(redact('\x1b[1mBearer \x1b[32mabc123\x1b[0mdef456ghi7'), `Bearer ${MARK}`, 'a shape that colours cut');
+  t.equal(redact('\x1b[1mbold\x1b[0m\r\nnext\n'), '\x1b[1mbold\x1b[0m\r\nnext\n', 'all else stays as it is');
+});
+
+t.test('the time for a line is bounded, however many secrets and gaps there are', async (t) => {
+  const redact = createRedactor();
+  redact.learn(Array.from({ length: 2_000 }, (_, n) => `secret-${n}-${'x'.repeat(40)}`));
+  const lines = [`${'a\r'.repeat(32_000)}`, `${'secret-'.repeat(9_000)}`, `${'\x1b['.repeat(32_000)}`, 'Zm9v'.repeat(16_000)];
+  const startedAt = performance.now();
+  for (const line of lines) redact(line);
+  t.ok(performance.now() - startedAt < 2_000, `${Math.round(performance.now() - startedAt)} ms for ${lines.length} lines of 64 KB`);
+});
