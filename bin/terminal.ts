@@ -6,13 +6,13 @@ import { fstatSync, statSync, writeSync } from 'node:fs';
 import { AgentError, errnoOf, errorTable, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { painter } from '../base/paint.ts';
-import { steadyText, visibleLines } from '../base/visibleText.ts';
+import { steadyText, visibleJson, visibleLines } from '../base/visibleText.ts';
 
 /** Results go to stdout. On a terminal nothing of them steers it, whoever wrote it: a model, a log, a page. */
 export const print = (text: string): void => writeAll(1, `${out.isTTY ? steadyText(text) : text}\n`);
 /** Everything else goes to stderr, likewise. */
 export const note = (text: string): void => writeAll(2, `${err.isTTY ? steadyText(text) : text}\n`);
-export const printJson = (value: unknown): void => print(JSON.stringify(value, null, out.isTTY ? 2 : 0));
+export const printJson = (value: unknown): void => print(visibleJson(JSON.stringify(value, null, out.isTTY ? 2 : 0)));
 
 /** Text on stdout that moves the cursor itself, or bytes for another program. */
 export const writeOut = (text: string | Uint8Array): void => writeAll(1, text);

@@ -257,15 +257,16 @@ function linkTarget(path: string): string | undefined {
   }
 }
 
-/** `shared`: it stands where other users can make files, so it must be a real directory of ours, even for root. */
+/** `shared`: it is where other users can create files, so it must be a real directory. */
 function privateDirectory(dir: string, { shared = false }: { shared?: boolean } = {}): void {
   try {
     makeDirectory(dir);
     const stat = shared ? lstatSync(dir) : statSync(dir);
     if (!stat.isDirectory()) throw new Error('it is not a directory');
     const uid = process.getuid?.();
-    if (uid !== undefined && stat.uid !== uid && (shared || uid !== 0)) throw new Error('it belongs to another user');
-    if ((stat.mode & 0o077) !== 0 && stat.uid === uid) chmodSync(dir, 0o700);
+    // Also for root: whoever owns the home decides what the service runs.
+    if (uid !== undefined && stat.uid !== uid) throw new Error('it belongs to another user');
+    if ((stat.mode & 0o077) !== 0) chmodSync(dir, 0o700);
     accessSync(dir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     // mkdir says EEXIST of a file in the way.
@@ -276,7 +277,7 @@ function privateDirectory(dir: string, { shared = false }: { shared?: boolean } 
       fix:
         errnoOf(cause) === 'ENOSPC'
           ? 'free some disk space'
-          : `make it a directory that you own and can write, or set AGENT_HOME to another one`,
+          : `run this as the user who owns it, or make it a directory that you own and can write, or set AGENT_HOME to another one`,
     });
   }
 }

@@ -6,7 +6,8 @@ import { sessionExport, sessionImport, type ExportedSession } from '../../ipc/co
 import { sessionList } from '../../ipc/contracts/rpc.ts';
 import type { Link } from '../../ipc/link.ts';
 import { withProgress } from '../progress.ts';
-import { writeOut } from '../terminal.ts';
+import { out, writeOut } from '../terminal.ts';
+import { steadyText, visibleJson } from '../../base/visibleText.ts';
 import type { OfflineSessions } from './offline.ts';
 
 /** A file larger than this is refused: it would not fit into memory twice. */
@@ -60,7 +61,7 @@ async function allIds(link: Link, hidden: boolean): Promise<string[]> {
 /** What a document is on paper. */
 export type Form = (document: ExportedSession) => string;
 export const forms = {
-  jsonl: (document) => `${JSON.stringify(document)}\n`,
+  jsonl: (document) => `${visibleJson(JSON.stringify(document))}\n`,
   markdown: sessionMarkdown,
 } satisfies Record<string, Form>;
 
@@ -78,7 +79,7 @@ export async function writeDocuments(
       async () => {
         for await (const document of found) {
           const text = (form === 'markdown' && count > 0 ? '\n' : '') + forms[form](document);
-          if (target === undefined) writeOut(text);
+          if (target === undefined) writeOut(out.isTTY ? steadyText(text) : text);
           else writeSync(target, text);
           count++;
         }

@@ -23,7 +23,8 @@ export function scriptPath(paths: ProfilePaths, name: string): string {
     });
   if (name === '' || name.includes('\0') || isAbsolute(name)) throw wrong(`it must be the name of a file in ${paths.scripts}`);
   const path = join(paths.scripts, name);
-  if (!existsSync(path)) throw wrong(isInside(paths.scripts, path) ? 'there is no such file' : `it is outside ${paths.scripts}`);
+  if (!isInside(paths.scripts, path)) throw wrong(`it is outside ${paths.scripts}`);
+  if (!existsSync(path)) throw wrong('there is no such file');
   // A link may lead out as well as dots do.
   const real = realpathSync(path);
   if (!isInside(realpathSync(paths.scripts), real)) throw wrong(`it is outside ${paths.scripts}`);

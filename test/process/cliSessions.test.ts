@@ -3,8 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { spawn } from 'node-pty';
 import t from 'tap';
+import { cliEnv } from '../harness/cli.ts';
 import { cliService } from '../harness/cliService.ts';
+import { projectRoot } from '../harness/worker.ts';
 
 t.setTimeout(240_000);
 
@@ -157,4 +160,21 @@ t.test('files sent in a conversation are listed and taken out again, with the se
     code: 1,
     stderr: /no longer on the disk/,
   });
+});
+
+t.test('an export on a terminal steers nothing, and stays JSON', async (t) => {
+  await using service = cliService();
+  await service.agent('up', '--demo', '--port', '0');
+  t.match(await service.agent('chat', '-q', 'say: a\u009b2Jb\u202ec\u001b]0;t\u0007'), { code: 0 });
+  for (const format of ['jsonl', 'markdown']) {
+    const words = [join(projectRoot, 'bin/main.ts'), 'sessions', 'export', '--format', format];
+    const terminal = spawn(process.execPath, words, { cols: 4_000, rows: 50, env: cliEnv({ home: service.home }) });
+    let shown = '';
+    terminal.onData((data) => (shown += data));
+    await new Promise((resolve) => terminal.onExit(resolve));
+    t.match(shown, 'say: a');
+    t.notMatch(shown, /[\u009b\u202e\u0007]|\u001b\]/u, format);
+  }
+  const { stdout } = await service.agent('sessions', 'export');
+  t.match(JSON.stringify(JSON.parse(stdout.split('\n')[0]!)), '\u009b2J', 'a program reads what was said');
 });

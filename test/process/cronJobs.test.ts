@@ -82,7 +82,7 @@ t.test('jobs go with their profile: renamed, they run under its new name; delete
 });
 
 t.test('a change moves the next run only when the schedule is another one', async (t) => {
-  using home = testHome({ 'scripts/a.sh': 'echo a\n' });
+  using home = testHome({ 'scripts/a.sh': 'echo a\n', 'profiles/bare/SOUL.md': 'x', 'profiles/bare/config.yaml': '{}' });
   await using worker = await startWorker(home, 'cron');
   using link = await worker.dial();
   const { job } = await link.call(cron.createJob, { schedule: 'every 2h', prompt: 'x', name: 'one' });
@@ -95,6 +95,12 @@ t.test('a change moves the next run only when the schedule is another one', asyn
   await link.call(cron.pauseJob, { job_id: job.id });
   t.match(await change({ schedule: 'every day 10am' }), { state: 'paused', schedule: { timezone: 'Asia/Tokyo' } });
   await t.rejects(change({ script: null }), { code: 'INVALID_PARAMS', field: 'prompt' });
+  for (const script of ['../config.yaml', '../x', 'no/such.sh'])
+    await t.rejects(
+      link.call(cron.createJob, { schedule: '1s', script, profile: 'bare' }),
+      { code: 'INVALID_PARAMS', field: 'script' },
+      script,
+    );
   await t.rejects(change({ schedule: 'never' }), { code: 'BAD_SCHEDULE', field: 'schedule' });
   await t.rejects(change({ deliver: 'to the moon' }), { code: 'INVALID_PARAMS', field: 'deliver' });
   await t.rejects(change({ color: 'red' }), { code: 'INVALID_PARAMS' });

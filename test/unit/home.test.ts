@@ -109,6 +109,15 @@ t.test('the short directory must be ours: a link or a stranger in its place is r
   }
 });
 
+t.test('a home of another user is refused, also to root, and stays as it was', { skip: process.getuid?.() !== 0 }, async (t) => {
+  using place = directory();
+  const home = openHome(join(place.dir, 'theirs'));
+  mkdirSync(home.root, { mode: 0o700 });
+  chownSync(home.root, 65_534, 65_534);
+  t.throws(() => prepareHome(home), { code: 'HOME_UNUSABLE' });
+  t.same(readdirSync(home.root), []);
+});
+
 t.test('the socket of the longest profile name fits, and differs from that of another', async (t) => {
   const home = openHome(`/home/${'u'.repeat(50)}/.agent`);
   const names = ['a', 'b'].map((letter) => `gateway@${letter.repeat(64)}`);

@@ -24,6 +24,7 @@ t.test('of painted text only colours and line breaks reach the terminal', async 
   const paint = painter({ isTTY: true });
   t.equal(steadyText(`${paint('red', 'a')}\n\tb\r\nc \u200fשלום`), `\u001b[31ma\u001b[39m\n\tb\nc \u200fשלום`);
   t.equal(steadyText('\u001b]0;t\u0007\r'), '\\x1b]0;t\\x07\\r');
+  t.equal(steadyText('a\u202eb\u2066c\u009b2J'), 'a\\u202eb\\u2066c\\x9b2J', 'what reorders text does not');
 });
 
 function screenOn(written: string[]): Screen {
