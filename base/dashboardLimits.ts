@@ -39,6 +39,8 @@ export const dashboardLimits = {
     statusCacheMs: 500,
     /** Status is answered from the last snapshot when the supervisor takes longer. */
     statusMs: 2_000,
+    /** A test of a platform waits this long for a gateway that is being restarted: by the save before it. */
+    gatewayRestartMs: 10_000,
     /** Requests still answered while the worker leaves. */
     closeMs: 2_000,
     /** A page that looks every two seconds finds its kept connection closed by an answer, not under its request. */

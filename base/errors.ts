@@ -29,6 +29,8 @@ export const errorTable = {
   TIMEOUT: { rpc: 5007, retry: true, accepted: 'waits', means: 'The call did not answer within its limit.' },
   CANCELLED: { rpc: -32800, retry: false, means: 'The caller withdrew the call.' },
   TOO_MANY_CONNECTIONS: { rpc: 5008, retry: true, accepted: 'waits', means: 'The socket already holds as many connections as it accepts.' },
+  PARSE_ERROR: { rpc: -32700, retry: false, means: 'A message is not JSON.' },
+  INVALID_REQUEST: { rpc: -32600, retry: false, means: 'A message is JSON, but not a JSON-RPC 2.0 request, notification or response.' },
   METHOD_NOT_FOUND: { rpc: -32601, retry: false, means: 'The process does not know that method.' },
   METHOD_NOT_ALLOWED: { rpc: 4005, retry: false, means: 'The address exists, but not for that HTTP method.' },
   INVALID_PARAMS: {
@@ -186,6 +188,7 @@ export const errorTable = {
   PLATFORM_DOWN: { rpc: 4405, retry: true, accepted: 'waits', means: 'The chat platform is not connected at the moment.' },
   QUEUE_FULL: { rpc: 4406, retry: true, accepted: 'waits', means: 'A bounded queue is full; nothing was accepted.' },
   // mcp
+  SERVER_EXISTS: { rpc: 4505, retry: false, means: 'An MCP server has that name already.' },
   UNKNOWN_SERVER: { rpc: 4501, retry: false, means: 'No MCP server has that name in config.yaml.' },
   MCP_FAILED: { rpc: 4502, retry: true, means: 'The MCP server could not be reached or answered with an error.' },
   // terminal

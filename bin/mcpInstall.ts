@@ -10,7 +10,7 @@ import { filterEnv } from '../base/envFilter.ts';
 import { AgentError, messageOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { formatDuration } from '../base/time.ts';
-import { addFromCatalog, catalogEntry, checkCatalogValues, packageSpec, readMcpServers } from '../state/config/mcpServers.ts';
+import { addFromCatalog, catalogEntry, checkCatalogValues, packageSpec, readMcpServers, serverExists } from '../state/config/mcpServers.ts';
 import type { ProfilePaths } from '../state/home.ts';
 import { commonEnv } from '../services/manifest.ts';
 
@@ -33,9 +33,7 @@ export async function installServer(profile: ProfilePaths, { name, values, enabl
     });
   }
   const { others } = checkCatalogValues(profile, entry, values);
-  if (name in readMcpServers(profile)) {
-    throw new AgentError('INVALID_PARAMS', `there already is a server "${name}"`, { field: 'name', fix: `agent mcp remove ${name}` });
-  }
+  if (name in readMcpServers(profile)) throw serverExists(name);
   if (entry.package) {
     say(`Fetching ${packageSpec(entry)} …`);
     await fetchPackage(packageSpec(entry), profile.dir, say);

@@ -6,7 +6,7 @@
  */
 import type { Socket } from 'node:net';
 import { AbstractMessageReader, AbstractMessageWriter, type DataCallback, type Disposable, type Message } from 'vscode-jsonrpc';
-import { AgentError, errorTable } from '../base/errors.ts';
+import { AgentError, errorTable, type ErrorCode } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 
 const SEPARATOR = Buffer.from('\r\n\r\n');
@@ -93,15 +93,29 @@ function frameOf(message: Message): string {
   } catch (thrown) {
     const { id, result } = message as { id?: unknown; result?: unknown };
     if (!(thrown instanceof AgentError) || result === undefined) throw thrown;
-    const { code } = thrown;
-    return frameText(
-      JSON.stringify({
-        jsonrpc: '2.0',
-        id,
-        error: { code: errorTable[code].rpc, message: `the answer is too large: ${thrown.message}`, data: { code, retry: false } },
-      }),
-    );
+    return frameText(errorText((id ?? null) as CallId | null, thrown.code, `the answer is too large: ${thrown.message}`));
   }
+}
+
+export type CallId = string | number;
+
+/** A call answered with an error before its handler has seen it. */
+export function errorText(id: CallId | null, code: ErrorCode, message: string): string {
+  const { rpc, retry } = errorTable[code];
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: rpc, message, data: { code, retry } } });
+}
+
+/** What is wrong with a message that is neither request, notification nor response, and the call it would answer; undefined = nothing. */
+export function invalidMessage(value: unknown): { id: CallId | null; why: string } | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { id: null, why: 'a message must be one JSON-RPC object' };
+  const { id, method, result, error } = value as Record<string, unknown>;
+  const known = typeof id === 'string' || typeof id === 'number' ? id : null;
+  if (typeof method === 'string')
+    return known !== null || id === undefined ? undefined : { id: null, why: 'the id of a call must be a string or a number' };
+  // An answer to what could not be read has no id.
+  if (method === undefined && (result !== undefined || error !== undefined)) return undefined;
+  return { id: known, why: 'method must be a string' };
 }
 
 export class FrameReader extends AbstractMessageReader {

@@ -15,7 +15,7 @@ import {
 import type { z } from 'zod';
 import { AgentError, errorTable, isAgentError, messageOf, type ErrorCode } from '../base/errors.ts';
 import { abortReason, within } from '../base/time.ts';
-import { FrameReader, FrameWriter } from './frames.ts';
+import { errorText, FrameReader, FrameWriter, invalidMessage } from './frames.ts';
 import type { Method, Notice } from './method.ts';
 
 /** Who is at the other end, as it said in its hello. */
@@ -94,8 +94,10 @@ export class Link {
     this.#writer = new FrameWriter(socket);
     this.#connection = createMessageConnection(new FrameReader(socket, () => waiting++), this.#writer, silent, {
       messageStrategy: {
-        handleMessage(message, next) {
+        handleMessage: (message, next) => {
           waiting--;
+          const invalid = invalidMessage(message);
+          if (invalid) return this.#writer.push(errorText(invalid.id, 'INVALID_REQUEST', invalid.why));
           return next(message);
         },
       },

@@ -2,6 +2,7 @@
  * A changed configuration: only the slots whose settings changed are touched, each in good order; a
  * file that cannot be used changes nothing. The plan is `reconcile.ts`, this carries it out.
  */
+import { isAgentError } from '../base/errors.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
 import { planReload } from './reconcile.ts';
@@ -39,7 +40,11 @@ function reconfigure(host: ReloadHost, runner: SlotRunner, spec: SlotSpec): void
   const enabled = runner.spec.start === 'manual' && spec.start === 'boot';
   const disabled = runner.spec.start === 'boot' && spec.start === 'manual';
   runner.configure(spec, host.policy);
-  const failed = (thrown: unknown) => host.log.warn(`${slot} was not brought up to the new configuration`, errorFields(thrown));
+  const failed = (thrown: unknown) => {
+    // The newer command reads the configuration as it is then.
+    if (isAgentError(thrown) && thrown.code === 'SUPERSEDED') return host.log.info(thrown.message);
+    host.log.warn(`${slot} was not brought up to the new configuration`, errorFields(thrown));
+  };
   if (disabled) void host.command('stop', runner, why).catch(failed);
   else if (enabled) void host.command('start', runner, why).catch(failed);
   else if (runner.isWanted) void host.command('restart', runner, why).catch(failed);

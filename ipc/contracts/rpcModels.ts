@@ -62,7 +62,7 @@ export const ModelPick = z.strictObject({
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   task: z.enum([...sideTasks, '', '__reset__']).optional(),
   /** `default` = the model's own. */
-  reasoning_effort: z.union([ReasoningLevel, z.literal('default')]).optional(),
+  reasoning_effort: z.enum([...ReasoningLevel.options, 'default']).optional(),
   confirm_expensive_model: z.boolean().optional(),
 });
 

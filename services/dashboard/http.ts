@@ -23,7 +23,7 @@ import type { Overview } from './overview.ts';
 import { encodingFor, type Page } from './page.ts';
 import { pinnedProfile } from './pinned.ts';
 import { MalformedRequest, problem, problemOf, problemText, sendProblem } from './problem.ts';
-import { addRoutes, type HttpHandler } from './route.ts';
+import { addRoutes } from './route.ts';
 import { apiHeaders, securityHeaders } from './securityHeaders.ts';
 import { addCronFireRoute } from './routes/cronFire.ts';
 import { allRoutes } from './routes/table.ts';
@@ -61,6 +61,7 @@ export interface Dashboard {
 export function buildHttp(dashboard: Dashboard): { app: FastifyInstance; connections: Connections } {
   const { context, binding, gate } = dashboard;
   const handlers = allRoutes(dashboard);
+  const routes: Served[] = [];
   const app = fastify({
     http: { shouldUpgradeCallback: isSocketRequest, connectionsCheckingInterval: limits.dashboard.headCheckMs },
     clientErrorHandler: answerBroken,
@@ -101,10 +102,18 @@ export function buildHttp(dashboard: Dashboard): { app: FastifyInstance; connect
     return sendProblem(reply.headers(isApi(request) ? apiHeaders : securityHeaders), thrown);
   });
   app.setNotFoundHandler((request, reply) => {
-    if (isApi(request)) throw noRoute(handlers, request, reply);
+    const other = otherMethods(routes, request);
+    if (other.length > 0) {
+      void reply.header('Allow', other.join(', '));
+      throw new AgentError('METHOD_NOT_ALLOWED', `${pathOf(request)} does not take ${request.method}`, {
+        fix: `it takes ${other.join(' and ')}`,
+      });
+    }
+    if (isApi(request)) throw new AgentError('NOT_FOUND', `there is no ${request.method} ${pathOf(request)}`);
     return servePage(dashboard, request, reply);
   });
 
+  app.addHook('onRoute', ({ method, url }) => void routes.push(...[method].flat().map((one) => ({ method: one, path: url }))));
   addRoutes(app, handlers, { home: context.home, pinned: pinnedProfile(context) });
   addCronFireRoute(app, dashboard);
   addSignInRoutes(app, dashboard);
@@ -146,13 +155,14 @@ function brokenAs(code: string | undefined): { status: number; detail: string } 
   return { status: 400, detail: 'the request is not valid HTTP/1.1' };
 }
 
-/** 405 where the address exists for other methods. */
-function noRoute(handlers: readonly HttpHandler[], { method, url }: FastifyRequest, reply: FastifyReply): AgentError {
-  const path = url.split('?', 1)[0]!;
-  const methods = [...new Set(handlers.filter(({ route }) => isSamePath(route.path, path)).map(({ route }) => route.method))];
-  if (methods.length === 0) return new AgentError('NOT_FOUND', `there is no ${method} ${path}`);
-  void reply.header('Allow', methods.join(', '));
-  return new AgentError('METHOD_NOT_ALLOWED', `${path} does not take ${method}`, { fix: `it takes ${methods.join(' and ')}` });
+/** Methods that an address takes beside that of the request. */
+const otherMethods = (routes: readonly Served[], request: FastifyRequest): string[] => [
+  ...new Set(routes.filter(({ method, path }) => method !== 'HEAD' && isSamePath(path, pathOf(request))).map(({ method }) => method)),
+];
+
+interface Served {
+  method: string;
+  path: string;
 }
 
 function isSamePath(pattern: string, path: string): boolean {

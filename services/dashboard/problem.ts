@@ -61,6 +61,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   ALREADY_RUNNING: 409,
   SLOT_PARKED: 409,
   PROFILE_EXISTS: 409,
+  SERVER_EXISTS: 409,
   PROFILE_RUNS: 409,
   FRAME_TOO_LARGE: 413,
   BAD_REQUEST: 422,

@@ -118,10 +118,12 @@ function clientSignal({ raw }: FastifyReply): AbortSignal {
 
 /** Interface spec, http.16: the body wins over the query, none means the default, an unknown one is a 404. */
 function profileOf({ query, body }: FastifyRequest, { home, pinned }: Profiles): ProfilePaths {
-  const said = [body, query].map((part) => (part as { profile?: unknown } | null | undefined)?.profile).find((name) => name !== undefined);
-  if (said === undefined || said === null || said === '') return home.profile(pinned ?? DEFAULT_PROFILE);
-  if (typeof said !== 'string') throw new AgentError('UNKNOWN_PROFILE', 'a profile is named by one word');
-  return requireProfile(home, withinPinned(pinned, said)!);
+  const name = [body, query]
+    .map((part) => (part as { profile?: unknown } | null | undefined)?.profile)
+    .find((given) => (given ?? '') !== '');
+  if (name === undefined) return home.profile(pinned ?? DEFAULT_PROFILE);
+  if (typeof name !== 'string') throw new AgentError('UNKNOWN_PROFILE', 'a profile is named by one word');
+  return requireProfile(home, withinPinned(pinned, name)!);
 }
 
 interface Tagged {

@@ -101,11 +101,17 @@ export async function setMcpServerEnabled(paths: ProfilePaths, name: string, ena
   await setConfigValue(paths.config, `${keyOf(name)}.enabled`, enabled);
 }
 
+export const serverExists = (name: string): AgentError =>
+  new AgentError('SERVER_EXISTS', `there already is a server "${name}"`, {
+    field: 'name',
+    fix: `remove it first (agent mcp remove ${name}), or choose another name`,
+  });
+
 function checkName(paths: ProfilePaths, name: string): void {
   const wrong = (message: string, fix: string) => new AgentError('INVALID_PARAMS', message, { field: 'name', fix });
   if (!SERVER_NAME.test(name) || name in {}) throw wrong(`"${name}" is not a server name`, 'use letters, digits, _ and -');
   const names = Object.keys(readMcpServers(paths));
-  if (names.includes(name)) throw wrong(`there already is a server "${name}"`, 'remove it first, or choose another name');
+  if (names.includes(name)) throw serverExists(name);
   if (names.length >= limits.mcp.serversMax) throw wrong(`there are ${names.length} servers already`, 'remove one first');
 }
 

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { WebSocket } from 'ws';
+import { errorTable } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { sessionCreate } from '../../ipc/contracts/rpc.ts';
 import { clarifyRequest } from '../../ipc/contracts/rpcRequests.ts';
@@ -102,9 +103,27 @@ t.test('what is no JSON-RPC object is refused without losing the connection to t
   await using dashboard = await startDashboard(home);
   const tab = openTab(dashboard);
   await tab.event('gateway.ready');
-  for (const junk of ['not json', '[]', 'null', '7']) tab.socket.send(junk);
+  const junk = ['not json', '[]', 'null', '7', '{"id":8}', '{"id":9,"method":5}', '{"method":7}', '{"id":{"a":1},"method":"client.ping"}'];
+  for (const text of junk) tab.socket.send(text);
   tab.socket.send(Buffer.from([1, 2, 3]), { binary: true });
-  await until('five refusals', () => tab.frames.filter(({ error }) => error?.data.code === 'FRAME_MALFORMED').length === 5);
+  const refusals = await until('all refusals', () => {
+    const found = tab.frames.filter(({ error }) => error);
+    return found.length === junk.length + 1 && found;
+  });
+  t.strictSame(
+    refusals.map(({ id, error }) => [id, error!.code]),
+    [
+      [null, -32_700],
+      [null, -32_600],
+      [null, -32_600],
+      [null, -32_600],
+      [8, -32_600],
+      [9, -32_600],
+      [null, -32_600],
+      [null, -32_600],
+      [null, errorTable.FRAME_MALFORMED.rpc],
+    ],
+  );
   tab.send(1, 'client.ping', {});
   t.ok((await tab.answer(1)).result);
   t.equal(tab.frames.filter(({ params }) => params?.type === 'gateway.ready').length, 1, 'still the first connection');

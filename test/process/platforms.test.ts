@@ -68,6 +68,15 @@ t.test('a platform goes from not set up to connected, each word on the way is tr
   await call('POST', '/api/gateway/restart', {});
   await until('it is connected', async () => (await irc()).state === 'connected');
   t.match(await call('POST', '/api/messaging/platforms/irc/test', {}), { ok: true, message: /connected since/ });
+  for (const nick of ['one', 'two', 'agent']) {
+    await save({ settings: { nick } });
+    t.match(
+      await call('POST', '/api/messaging/platforms/irc/test', {}),
+      { ok: true },
+      'the restart of the gateway by the save is waited for',
+    );
+  }
+  await until('the gateway is back', async () => (await irc()).state === 'connected');
   await server.kill();
   await until('it is lost', async () => (await irc()).state === 'disconnected');
   const tried = await call<{ ok: boolean; message: string }>('POST', '/api/messaging/platforms/irc/test', {});

@@ -51,6 +51,21 @@ t.test('the first word is a hello with the token: anything else is refused and t
   t.equal(socket.server.links.size, 0);
 });
 
+t.test('what is neither a call nor an answer is refused with -32600, and the connection stays', async (t) => {
+  await using socket = await testSocket();
+  using peer = await rawPeer(socket.path);
+  peer.send(helloMessage(0));
+  for (const message of [{ id: 1 }, { id: 2, method: 5, params: {} }, { method: {} }]) peer.send(message);
+  peer.send({ id: 3, method: 't.echo', params: { text: 'still here' } });
+  await until('all are answered', () => peer.received.length === 5);
+  t.match(peer.received.slice(1), [
+    { id: 1, error: { code: -32_600, data: { code: 'INVALID_REQUEST' } } },
+    { id: 2, error: { code: -32_600 } },
+    { id: null, error: { code: -32_600 } },
+    { id: 3, result: { text: 'still here' } },
+  ]);
+});
+
 t.test('a second hello is refused: it cannot lift the bounds of a relay', async (t) => {
   await using socket = await testSocket({ relayMethods: new Set(['t.echo']) });
   using peer = await rawPeer(socket.path);

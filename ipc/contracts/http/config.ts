@@ -2,6 +2,7 @@
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 
 const Values = z.record(z.string(), z.unknown()).superRefine((values, context) => {
   const problem = problemOf(values);
@@ -30,8 +31,6 @@ function problemOf(values: unknown): string | undefined {
 
 /** Names a state of the file; also the ETag. */
 const Version = z.string().max(64);
-const Profile = z.string().max(64).optional();
-
 /** What is wrong with the file as it stands; what was good last serves. */
 const Problem = z.object({ line: z.number(), column: z.number(), key: z.string(), message: z.string(), fix: z.string() });
 export type ConfigProblemView = z.infer<typeof Problem>;

@@ -2,10 +2,9 @@
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 
 const Name = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'it is no name of a variable');
-const Profile = z.string().max(64).optional();
-
 const Row = z.object({
   is_set: z.boolean(),
   source: z.enum(['env_file', 'environment']).nullable(),

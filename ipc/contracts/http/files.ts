@@ -2,13 +2,13 @@
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 
 /** Absolute, or from the root on. */
 const Path = z
   .string()
   .max(4_096)
   .refine((path) => !path.includes('\0'), 'a path holds no NUL');
-const Profile = z.string().max(64).optional();
 const refusals = ['PATH_REFUSED', 'NOT_FOUND', 'FILE_FAILED'] as const;
 
 const Entry = z.object({

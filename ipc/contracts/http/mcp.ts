@@ -62,7 +62,7 @@ export const addMcpServerRoute = httpRoute('POST /api/mcp/servers', {
   }),
   result: z.object({ server: McpServer, variables: z.array(z.string()) }),
   status: 201,
-  errors: ['INVALID_PARAMS', 'CONFIG_INVALID', 'DISK_FULL'],
+  errors: ['INVALID_PARAMS', 'SERVER_EXISTS', 'CONFIG_INVALID', 'DISK_FULL'],
 });
 
 export const removeMcpServerRoute = httpRoute('DELETE /api/mcp/servers/:name', {

@@ -2,11 +2,10 @@
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 import { MemoryShown, StagedWrite } from '../rpcTools.ts';
 
 const tag = 'Memory';
-const Profile = z.string().max(64).optional();
-
 export const showMemory = httpRoute('GET /api/memory', {
   tag,
   summary: 'MEMORY.md and USER.md, how full they are, and the writes that wait for review.',

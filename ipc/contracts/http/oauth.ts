@@ -1,13 +1,12 @@
 /** Signing in at model providers over HTTP (reference/clients §1.4, OAuth providers). The agent worker runs the flows; no token is ever in an answer. */
 import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 import { DeviceStarted, PkceStarted, signInCancel, signInProviders, SignInSeen, signInSubmit, signOut } from '../rpcSignIn.ts';
 
 const shared = { tag: 'Provider sign-in', profile: true } as const;
 const Id = z.object({ id: z.string().min(1).max(200) });
 const OfFlow = { session_id: z.string() };
-const Profile = z.string().max(64).optional();
-
 export const listOauthProviders = httpRoute('GET /api/providers/oauth', {
   ...shared,
   summary: 'Providers that offer a sign-in, and whether one serves.',

@@ -3,13 +3,12 @@ import { platformStates } from '../../../base/closedWords.ts';
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 import { PlatformTest, Settled, UndeliveredId } from '../gateway.ts';
 import { WaitingWork } from '../peer.ts';
 import { Receipt } from '../supervisor.ts';
 
 const Id = z.object({ id: z.string().max(64) });
-const Profile = z.string().max(64).optional();
-
 const PlatformRow = z.object({
   id: z.string(),
   name: z.string(),

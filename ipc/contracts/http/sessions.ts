@@ -2,6 +2,7 @@
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 import { AttachmentId, sessionAttachments } from '../rpcAttachments.ts';
 import { Message, SessionRow } from '../rpcRecords.ts';
 import { ExportedSession, SearchHit, sessionStats } from '../rpcSessions.ts';
@@ -10,7 +11,6 @@ const Count = (max: number) => z.coerce.number().int().min(1).max(max);
 const Offset = z.coerce.number().int().min(0).max(10_000_000).default(0);
 /** An id, its unique beginning, an exact title, or `latest`. */
 const Id = z.object({ id: z.string().min(1).max(200) });
-const Profile = z.string().max(64).optional();
 const Source = z.string().min(1).max(50);
 /** `a,b` */
 const Sources = z

@@ -2,12 +2,12 @@
 import { z } from '../../../base/lazyZod.ts';
 import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { Profile } from './profileField.ts';
 import { SkillRow } from '../rpcTools.ts';
 
 const tag = 'Skills';
 const Name = z.string().min(1).max(200);
 const Path = z.string().min(1).max(300);
-const Profile = z.string().max(64).optional();
 const Content = z.string().min(1).max(limits.skills.fileMaxBytes);
 const Saved = z.object({ name: z.string(), path: z.string(), version: z.string() });
 

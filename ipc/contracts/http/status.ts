@@ -1,6 +1,7 @@
 /** `GET /api/status` (interface spec, http.1; reference/clients §1.3): what strangers may know of the service, and more for its user. */
 import { z } from '../../../base/lazyZod.ts';
 import { httpRoute } from '../../httpRoute.ts';
+import { WaitingWork } from '../peer.ts';
 
 export const Pressure = z.enum(['ok', 'elevated', 'critical', 'unknown']);
 
@@ -55,6 +56,8 @@ export const getStatus = httpRoute('GET /api/status', {
     auth_providers: z.array(z.string()),
     auth_flows: z.array(z.string()),
     can_update_agent: z.boolean(),
+    /** Accepted work that `worker` keeps because `slot` cannot take it now. Only for its user. */
+    waiting: z.array(WaitingWork.extend({ worker: z.string() })).optional(),
     paused: z.object({ reason: z.string().nullable(), engaged_at: z.string().nullable(), expires_at: z.string().nullable() }).nullable(),
     supervisor: z.object({
       state: z.enum(['running', 'gone', 'unknown']),

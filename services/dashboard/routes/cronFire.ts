@@ -35,6 +35,10 @@ export function addCronFireRoute(app: FastifyInstance, { context }: Dashboard, v
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
+    // Nothing is answered before the proof, and of a body that is not read none can be had.
+    scope.setErrorHandler((thrown: { statusCode?: number }) => {
+      throw thrown.statusCode === 413 ? notProved(thrown) : thrown;
+    });
     scope.post(fireCron.path, { config: { access: fireCron.access } }, async (request, reply) => {
       await prove(verify, request);
       if (isPaused(context.home, 'webhook') || isPaused(context.home, 'cron')) throw paused();
@@ -61,12 +65,15 @@ async function prove(verify: FireVerifier, request: FastifyRequest): Promise<voi
   try {
     await verify({ headers: request.headers, body });
   } catch (cause) {
-    throw new AgentError('UNAUTHENTICATED', 'the request is not signed by the configured scheduler', {
-      cause,
-      fix: 'sign "<timestamp>.<body>" with AGENT_CRON_FIRE_SECRET (X-Agent-Signature: sha256=<HMAC>, X-Agent-Timestamp: <seconds>), or send the token of cron.fire_jwt (Authorization: Bearer <JWT>)',
-    });
+    throw notProved(cause);
   }
 }
+
+const notProved = (cause: unknown): AgentError =>
+  new AgentError('UNAUTHENTICATED', 'the request is not signed by the configured scheduler', {
+    cause,
+    fix: 'sign "<timestamp>.<body>" with AGENT_CRON_FIRE_SECRET (X-Agent-Signature: sha256=<HMAC>, X-Agent-Timestamp: <seconds>), or send the token of cron.fire_jwt (Authorization: Bearer <JWT>)',
+  });
 
 interface FireSecret {
   secret: string | undefined;

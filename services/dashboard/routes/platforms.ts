@@ -45,8 +45,8 @@ export function platformRoutes(dashboard: Dashboard): HttpHandler[] {
     }),
     on(contract.testPlatformRoute, async ({ params: { id }, profile, signal }) => {
       requireGuide(id);
-      if (!gatewayOnRecord(profile).running) return stopped(profile);
-      return context.peer(slotOf(profile)).call(testPlatform, { platform: id }, { signal });
+      if (!gatewayOnRecord(profile).running && !(await comesBack(dashboard, profile))) return stopped(profile);
+      return context.peer(slotOf(profile)).call(testPlatform, { platform: id }, { signal, repeatForMs: limits.dashboard.gatewayRestartMs });
     }),
     on(contract.startGatewayRoute, (input) => command(dashboard, startSlot, input)),
     on(contract.stopGatewayRoute, (input) => command(dashboard, stopSlot, input)),
@@ -91,6 +91,12 @@ async function look(
     context.log.warn(`${slotOf(profile)} does not say how its platforms are: ${messageOf(thrown)}`);
     return { seen: record, held: 0, waiting: [] };
   }
+}
+
+/** The gateway is between two incarnations, as after a change of its settings. */
+async function comesBack({ overview }: Dashboard, profile: ProfilePaths): Promise<boolean> {
+  const row = (await overview.read().catch(() => undefined))?.status.workers.find(({ slot }) => slot === slotOf(profile));
+  return row?.desired === 'up' && row.state !== 'parked';
 }
 
 interface Seen {

@@ -40,6 +40,9 @@ export function statusRoutes(dashboard: Dashboard): HttpHandler[] {
       auth_providers: gate.providers.map(({ id }) => id),
       auth_flows: [...gate.flows],
       can_update_agent: false,
+      ...(local
+        ? { waiting: (seen?.status.workers ?? []).flatMap(({ slot, waiting = [] }) => waiting.map((work) => ({ ...work, worker: slot }))) }
+        : {}),
       paused: pause ? { reason: local ? pause.reason : null, engaged_at: pause.engaged_at, expires_at: pause.expires_at } : null,
       supervisor: supervisorFields(seen),
       workers: (seen?.status.workers ?? [])

@@ -6,11 +6,12 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { WebSocket } from 'ws';
-import { errorTable, isAgentError, messageOf, type ErrorCode } from '../../../base/errors.ts';
+import { isAgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { errorFields } from '../../../base/log.ts';
 import { event } from '../../../ipc/contracts/rpcEvents.ts';
 import { ensureSlot } from '../../../ipc/contracts/supervisor.ts';
+import { errorText, invalidMessage, type CallId } from '../../../ipc/frames.ts';
 import { dialFrames, type FrameStream } from '../../../ipc/dial.ts';
 import { DEFAULT_PROFILE, requireProfile } from '../../../state/home.ts';
 import type { Dashboard } from '../http.ts';
@@ -48,11 +49,15 @@ async function relay(socket: WebSocket, { dashboard, watch, profile }: RelayPart
   let stream: FrameStream | undefined;
 
   socket.on('message', (data: Buffer, isBinary) => {
-    const frame = isBinary ? undefined : readFrame(data);
-    if (!frame) return socket.send(refusal(null, 'FRAME_MALFORMED', 'a message must be one JSON-RPC object'));
+    if (isBinary) return socket.send(errorText(null, 'FRAME_MALFORMED', 'a message must be text'));
+    const value = readJson(data);
+    if (value === undefined) return socket.send(errorText(null, 'PARSE_ERROR', 'a message must be JSON'));
+    const invalid = invalidMessage(value);
+    if (invalid) return socket.send(errorText(invalid.id, 'INVALID_REQUEST', invalid.why));
+    const frame = frameOf(value);
     if (calls.open(frame) > limits.dashboard.callsMax) {
       calls.take(frame.id);
-      return socket.send(refusal(frame.id, 'QUEUE_FULL', `${limits.dashboard.callsMax} calls of this page are waiting`));
+      return socket.send(errorText(frame.id, 'QUEUE_FULL', `${limits.dashboard.callsMax} calls of this page are waiting`));
     }
     if (!stream) return calls.fail(socket, 'the agent worker is not there yet');
     if (stream.send(data.toString())) return;
@@ -128,27 +133,28 @@ function pump(stream: FrameStream, socket: WebSocket, calls: Calls): Promise<voi
   });
 }
 
-type Id = string | number;
 interface Frame {
-  id: Id | null;
+  id: CallId | null;
   method: string | null;
 }
 
-/** Undefined for anything that would make the agent close the connection. */
-function readFrame(data: Buffer): Frame | undefined {
+/** Undefined for what is not JSON. */
+function readJson(data: Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(data.toString());
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    const { id, method } = value as { id?: unknown; method?: unknown };
-    return { id: typeof id === 'string' || typeof id === 'number' ? id : null, method: typeof method === 'string' ? method : null };
+    return JSON.parse(data.toString());
   } catch {
     return undefined;
   }
 }
 
+function frameOf(value: unknown): Frame {
+  const { id, method } = (value ?? {}) as { id?: unknown; method?: unknown };
+  return { id: typeof id === 'string' || typeof id === 'number' ? id : null, method: typeof method === 'string' ? method : null };
+}
+
 /** The calls of one page that the agent has not answered yet. */
 class Calls {
-  #open = new Set<Id>();
+  #open = new Set<CallId>();
 
   /** Notes a call on its way to the agent; answers how many are open. */
   open({ id, method }: Frame): number {
@@ -156,30 +162,25 @@ class Calls {
     return this.#open.size;
   }
 
-  take(id: Id | null): void {
+  take(id: CallId | null): void {
     if (id !== null) this.#open.delete(id);
   }
 
   /** Notes the answer in a frame of the agent, not its own calls. Events, nearly all of the traffic, are told by their first bytes. */
   close(body: Buffer): void {
     if (this.#open.size === 0 || body.subarray(0, 60).includes(EVENT_MARK)) return;
-    const frame = readFrame(body);
-    if (frame?.method === null) this.take(frame.id);
+    const { id, method } = frameOf(readJson(body));
+    if (method === null) this.take(id);
   }
 
   /** Answers what is open: the page sends it again, with its idempotency key. */
   fail(socket: WebSocket, why: string): void {
-    for (const id of this.#open) socket.send(refusal(id, 'PEER_GONE', why));
+    for (const id of this.#open) socket.send(errorText(id, 'PEER_GONE', why));
     this.#open.clear();
   }
 }
 
 const EVENT_MARK = `"method":"${event.name}"`;
-
-function refusal(id: Id | null, code: ErrorCode, message: string): string {
-  const { rpc, retry } = errorTable[code];
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: rpc, message, data: { code, retry } } });
-}
 
 function away(reason: string): string {
   return JSON.stringify({
