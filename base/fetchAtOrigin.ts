@@ -11,7 +11,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 export async function fetchAtOrigin(address: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   if (address instanceof Request) throw new TypeError('an address is needed here, and what to send beside it');
   let url = new URL(address);
-  let sent = init;
+  let sent = init.method === 'POST' ? { ...init, dispatcher: await patientDispatcher() } : init;
   for (let hops = 0; hops <= limits.redirectsMax; hops++) {
     const response = await fetch(url, { ...sent, redirect: 'manual' });
     const location = response.headers.get('location');
@@ -26,6 +26,21 @@ export async function fetchAtOrigin(address: string | URL | Request, init: Reque
     fix: 'write the address at which the server really answers',
   });
 }
+
+type Dispatcher = NonNullable<RequestInit['dispatcher']>;
+let patient: Promise<Dispatcher> | undefined;
+
+/**
+ * Node's fetch ends a request whose answer does not begin within 300 s, and one with a pause of 300 s: less than a model on
+ * this machine or a tool may take. The caller's signal is the limit here; this one is an upper bound. Node has no way to set
+ * it but a dispatcher of its own kind (one that knows of proxies, where it was told of them), which it shares under this name.
+ */
+const patientDispatcher = (): Promise<Dispatcher> =>
+  (patient ??= fetch('data:,').then(() => {
+    const shared = (globalThis as Record<symbol, unknown>)[Symbol.for('undici.globalDispatcher.1')] as object;
+    const Kind = shared.constructor as new (options: object) => Dispatcher;
+    return new Kind({ headersTimeout: limits.answerWaitMaxMs, bodyTimeout: limits.answerWaitMaxMs });
+  }));
 
 /** As the Fetch standard has it: 307 and 308 send the same again, the others ask with GET. */
 function after(status: number, { body, headers, method = 'GET', ...rest }: RequestInit): RequestInit {

@@ -16,6 +16,8 @@ const MiB = 1024 * KiB;
 export const limits = {
   /** Of one request with a key, within its origin: servers that add a slash or a version need one. */
   redirectsMax: 5,
+  /** Until an answer begins, and between two pieces of it: over every limit that callers set themselves, such as `first_byte_timeout_seconds`. */
+  answerWaitMaxMs: 3_660_000,
   ipc: {
     /** Contract §5: a larger frame is refused and its connection closed. */
     frameMaxBytes: 16 * MiB,
