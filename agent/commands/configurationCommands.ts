@@ -6,6 +6,10 @@ import { may } from '../authority/may.ts';
 const levels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 const CHOICES_MAX = 60;
 
+/** Keys of config.yaml that change how it answers. Any other can open a platform, a program or a key, and is not set from a chat. */
+const SHAPES_ANSWERS =
+  /^\s*(?:model|reasoning|fast|timezone|model\.(?:default|provider)|agent\.(?:max_turns|reasoning_effort|service_tier|fast_auto_seconds|system_prompt)|(?:clarify|compression|display|model_aliases|personalities)\.\S+)\s/;
+
 const isGlobal = (args: string): boolean => /(?:^|\s)--global(?:[\s=]|$)/i.test(args);
 
 export const configurationCommands: readonly SlashCommand[] = [
@@ -99,7 +103,7 @@ export const configurationCommands: readonly SlashCommand[] = [
   {
     name: 'config',
     exact: true,
-    needs: 'configure',
+    needs: (args) => (/\s/.test(args.trim()) && !SHAPES_ANSWERS.test(args) ? 'administer' : 'configure'),
     takes: '[key [value]]',
     summary: 'show or set a key of config.yaml',
     category: 'configuration',

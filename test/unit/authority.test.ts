@@ -1,9 +1,10 @@
 /** The table of who may do what, walked whole: every act, every slash command and every blueprint for every kind of principal. */
 import t from 'tap';
-import { acts, extentOf, may } from '../../agent/authority/may.ts';
+import { acts, extentOf, may, type Act } from '../../agent/authority/may.ts';
 import { decodePrincipal, encodePrincipal, OWNER, principalOf, type Principal } from '../../agent/authority/principal.ts';
 import { registry } from '../../agent/commands/registry.ts';
 import { messagesOriginOnly } from '../../agent/tools/policy.ts';
+import { Config } from '../../state/config/schema.ts';
 import { blueprintTable } from '../../services/cron/blueprints/table.ts';
 import { filledFor } from '../../services/cron/blueprints.ts';
 import { testHome } from '../harness/home.ts';
@@ -47,7 +48,19 @@ t.test('what the owner lists opens what a platform has, and never the configurat
 });
 
 t.test('commands that a chat or a webhook may not use, by every form of their arguments', async (t) => {
-  const forms = ['', '--global', 'x --global', 'high --global', 'show', 'enable x', 'disable x', 'rm 1', 'key value'];
+  const forms = [
+    '',
+    '--global',
+    'x --global',
+    'high --global',
+    'show',
+    'enable x',
+    'disable x',
+    'rm 1',
+    'key value',
+    'agent.max_turns 3',
+    'approvals.mode off',
+  ];
   const refused = (principal: Principal) =>
     registry.flatMap(({ name, needs }) => {
       const wrong = forms.filter((args) => !may(principal, typeof needs === 'string' ? needs : needs(args)));
@@ -59,7 +72,17 @@ t.test('commands that a chat or a webhook may not use, by every form of their ar
   const sorted = (...rows: string[]) => rows.toSorted();
   t.same(refused(OWNER), []);
   t.same(sorted(...refused(chat)), sorted(...globals, ...administration, ...settings, 'insights'));
-  t.same(sorted(...refused(tier)), sorted(...administration));
+  t.same(
+    sorted(...refused(tier)),
+    sorted(...administration, 'config x --global|high --global|enable x|disable x|rm 1|key value|approvals.mode off'),
+  );
+  const config = registry.find(({ name }) => name === 'config')!.needs as (args: string) => Act;
+  const sections = Object.keys(Config.shape).filter((section) => may(tier, config(`${section}.key value`)));
+  t.same(
+    sorted(...sections),
+    ['clarify', 'compression', 'display', 'model_aliases', 'personalities'],
+    'every other section is refused as a whole',
+  );
   t.ok(['cron', 'blueprint', 'approve', 'deny'].every((name) => refused(webhook).includes(name)));
 });
 
