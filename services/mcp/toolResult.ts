@@ -22,19 +22,28 @@ export function boundResult({ content, structured, isError }: ServerAnswer, maxB
   return { text, content: kept, ...(keepStructured ? { structured } : {}), is_error: isError };
 }
 
-/** With `redact` over every text; the data of images and files is left alone. */
+/** With `redact` over every text; the data of pictures, sounds and files is left alone. */
 export function redactedAnswer(answer: ToolAnswer, redact: (text: string) => string): ToolAnswer {
   const clean = (value: unknown): unknown => {
     if (typeof value === 'string') return redact(value);
     if (Array.isArray(value)) return value.map(clean);
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, key === 'data' || key === 'blob' ? part : clean(part)]));
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, clean(part)]));
+  };
+  const cleanBlock = (block: unknown): unknown => {
+    const { type, data, resource } = (block ?? {}) as Block;
+    if ((type === 'image' || type === 'audio') && typeof data === 'string')
+      return { ...(clean({ ...(block as Block), data: '' }) as Block), data };
+    if (type !== 'resource' || typeof resource?.blob !== 'string') return clean(block);
+    const { blob } = resource;
+    const cleaned = clean({ ...(block as Block), resource: { ...resource, blob: '' } }) as { resource: object };
+    return { ...cleaned, resource: { ...cleaned.resource, blob } };
   };
   const { text, content, structured } = answer;
   return {
     ...answer,
     text: redact(text),
-    content: content.map(clean),
+    content: content.map(cleanBlock),
     ...(structured === undefined ? {} : { structured: clean(structured) }),
   };
 }
@@ -48,7 +57,7 @@ interface Block {
   data?: unknown;
   uri?: unknown;
   name?: unknown;
-  resource?: { uri?: unknown; text?: unknown; mimeType?: unknown };
+  resource?: { uri?: unknown; text?: unknown; mimeType?: unknown; blob?: unknown };
 }
 
 /** Text as it is, what is known described in brackets, anything else as its JSON. */
