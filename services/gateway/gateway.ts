@@ -29,7 +29,7 @@ import { createQuestions, isVerdict, type Questions } from './questions.ts';
 import { createStateFile } from './stateFile.ts';
 import { GatewayStore } from './store.ts';
 import { createSubscriptions } from './subscriptions.ts';
-import { hasMediaLine, putReply } from './replies.ts';
+import { hasMediaLine, putReply, withoutFiles } from './replies.ts';
 import { parseTarget } from './targets.ts';
 import { testPlatform } from './testPlatform.ts';
 import { createTurns, type Turns } from './turns.ts';
@@ -203,9 +203,10 @@ function handlers({ context, store, platforms, delivery, turns, questions, resol
   return [
     handle(contract.enqueueDelivery, ({ target, text, idempotency_key, origin }) => {
       const chat = resolve(target) ?? unknownTarget(platforms, target);
-      refuseFile(chat, text);
+      if (ANSWERED_TO.has(origin)) refuseFile(chat, text);
       refuseOverload(store, chat);
-      const { row, duplicate } = store.outbox.enqueue({ idempotency_key, ...chat, text, origin }, Date.now());
+      const message = { idempotency_key, ...chat, text: withoutFiles(chat.platform, text), origin };
+      const { row, duplicate } = store.outbox.enqueue(message, Date.now());
       if (!duplicate) delivery.wake();
       return { delivery_id: row.id, status: row.state, duplicate };
     }),
@@ -267,7 +268,9 @@ function unknownTarget(platforms: Platforms, text: string): never {
   });
 }
 
-/** No platform of this version takes files: the line would show people a path of this machine, and no file. */
+/** Senders that wait for the answer and can leave the file out: `agent send`, and a turn that sends a message. */
+const ANSWERED_TO: ReadonlySet<string> = new Set(['cli', 'agent']);
+
 function refuseFile({ platform }: Reply, text: string): void {
   if (!hasMediaLine(text)) return;
   throw new AgentError('USAGE', `${platform} takes no files, and the text has a MEDIA:<path> line; nothing was sent`, {

@@ -7,13 +7,16 @@ import type { GatewayStore } from './store.ts';
 export function putReply(store: GatewayStore, row: InboxRow, { key, text }: { key: string; text: string }): void {
   if (row.reply_platform === null || row.reply_chat === null || text === '') return;
   const { reply_platform: platform, reply_chat: chat, reply_thread: thread } = row;
-  const shown = text.replaceAll(MEDIA_LINES, `(a file stands here; ${platform} takes no files)`);
-  store.outbox.enqueue({ idempotency_key: key, platform, chat, thread, text: shown, origin: 'gateway' }, Date.now());
+  store.outbox.enqueue({ idempotency_key: key, platform, chat, thread, text: withoutFiles(platform, text), origin: 'gateway' }, Date.now());
 }
 
 const MEDIA_LINES = /^[ \t]*MEDIA:[ \t]*\S.*$/gm;
 
-/** A line that stands for a file of this machine. */
+/** No platform of this version takes files: the line would show a path of this machine, and no file. */
+export const withoutFiles = (platform: string, text: string): string =>
+  text.replaceAll(MEDIA_LINES, `(a file was left out: ${platform} takes no files)`);
+
+/** A line that names a file of this machine. */
 export const hasMediaLine = (text: string): boolean => text.search(MEDIA_LINES) !== -1;
 
 /** What the sender of a message reads at the end of its turn. */

@@ -127,6 +127,21 @@ t.test(
   },
 );
 
+t.test('a file line is refused to a sender that can leave it out, and replaced in the result of a job', beside(), async (t) => {
+  using home = testHome({ 'config.yaml': `platforms:\n  ${deadIrc}\n` });
+  await using worker = await startWorker(home, 'gateway');
+  using link = await worker.dial();
+  const send = (origin: string) =>
+    link.call(gateway.enqueueDelivery, { target: 'irc:#room', text: `done\nMEDIA:${home.root}/a.png`, idempotency_key: origin, origin });
+  for (const origin of ['cli', 'agent']) await t.rejects(send(origin), { code: 'USAGE' }, origin);
+  for (const origin of ['cron', 'background']) t.match(await send(origin), { duplicate: false }, origin);
+  t.equal(outbox(home).length, 2);
+  for (const text of outbox(home)) {
+    t.match(text, /^done\n/);
+    t.notMatch(text, home.root);
+  }
+});
+
 t.test('a second gateway on the same home is refused and names the first', beside(), async (t) => {
   using home = testHome();
   await using first = await startWorker(home, 'gateway');
