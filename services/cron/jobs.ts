@@ -26,7 +26,7 @@ export function createJob({ context, store }: Desk, params: NewJob): string {
   checkWork(prompt, script);
   if (script !== null) scriptPath(context.paths, script);
   checkDeliver(params.deliver);
-  refuseTakenName(store, params.name);
+  refuseTakenName(store, params.name, params.created_by);
   if (store.countJobs() >= limits.cron.jobsMax) {
     throw new AgentError('QUEUE_FULL', `there are ${limits.cron.jobsMax} jobs already`, {
       fix: 'remove some with `agent cron remove <id>`',
@@ -74,7 +74,7 @@ export function updateJob(desk: Desk, job: JobRow, updates: Updates): void {
   checkWork(prompt, script);
   if (script !== null && script !== job.script) scriptPath(context.paths, script);
   if (updates.deliver !== undefined) checkDeliver(updates.deliver);
-  if (updates.name?.trim() !== job.name) refuseTakenName(store, updates.name);
+  if (updates.name?.trim() !== job.name) refuseTakenName(store, updates.name, job.createdBy);
   const changed: JobRow = {
     ...job,
     name: updates.name?.trim() || job.name,
@@ -115,9 +115,9 @@ function checkWork(prompt: string | null, script: string | null): void {
   });
 }
 
-/** Commands find a job by its name. A name made from the prompt may occur twice: such jobs are told apart by id. */
-function refuseTakenName(store: CronStore, name: string | undefined): void {
-  const other = name?.trim() ? store.findJobs(name.trim(), null).find((job) => job.name === name.trim()) : undefined;
+/** Commands find a job by its name. A name made from the prompt may occur twice: such jobs are told apart by id. A chat is not told the names of others. */
+function refuseTakenName(store: CronStore, name: string | undefined, createdBy: string | null): void {
+  const other = name?.trim() ? store.findJobs(name.trim(), createdBy).find((job) => job.name === name.trim()) : undefined;
   if (!other) return;
   throw new AgentError('INVALID_PARAMS', `the name "${other.name}" is taken by job ${other.id}`, {
     field: 'name',

@@ -121,7 +121,7 @@ export class CronStore implements Disposable {
   findJobs(text: string, createdBy: string | null): JobRow[] {
     const rows = this.db
       .prepare(
-        "SELECT * FROM jobs WHERE (@createdBy IS NULL OR created_by = @createdBy) AND (name = @text OR id = @text OR id LIKE @beginning ESCAPE '\\') ORDER BY id = @text DESC, created_at LIMIT 3",
+        "SELECT * FROM jobs WHERE (@createdBy IS NULL OR created_by = @createdBy) AND (name = @text OR id = @text OR id LIKE @beginning ESCAPE '\\') ORDER BY id = @text DESC, name = @text DESC, created_at LIMIT 3",
       )
       .all({ text, createdBy, beginning: `${text.replace(/[\\%_]/g, '\\$&')}%` }) as RawJob[];
     return rows.map(jobOf);

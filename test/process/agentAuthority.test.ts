@@ -110,6 +110,10 @@ t.test('a chat sees, makes and removes its own jobs alone, which write to that c
   );
   t.match(await chatTurn(client, call('cronjob', { action: 'create', schedule: 'every 1h', prompt: 'x', deliver: 'origin' })), /Created/);
   t.match(await chatTurn(client, call('cronjob', { action: 'list' })), /delivers to irc:#room/);
+  const named = { action: 'create', schedule: 'every 1h', prompt: 'x', name: 'of the owner', deliver: 'origin' };
+  t.match(await chatTurn(client, call('cronjob', named), { room: '#other' }), /Created/, 'the names of the owner are not revealed');
+  t.match(await chatTurn(client, call('cronjob', named), { room: '#other' }), /INVALID_PARAMS/, 'its own are taken once');
+  t.match(await chatTurn(client, call('cronjob', { action: 'remove', job_id: 'of the owner' }), { room: '#other' }), /Removed/);
   t.match(await chatTurn(client, call('cronjob', { action: 'list' }), { room: '#other' }), /There are no jobs/);
   t.match(await chatTurn(client, call('cronjob', { action: 'list' }), { platform: 'webhook', fresh: true }), /TOOL_REFUSED/);
 
