@@ -141,19 +141,21 @@ export class ApprovalRules {
   /** `scope`: whose kept rules count and are made, '' = the owner's; undefined = none are. */
   forSession(sessionId: string, scope: string | undefined): Rules {
     const { store, context } = this.#parts;
+    // In a chat's session the owner and the chat allow each for their own turns.
+    const key = `${sessionId} ${scope ?? ''}`;
     return {
       has: (toolName, rule) =>
-        (this.#ofSession.get(sessionId)?.has(`${toolName} ${rule}`) ?? false) ||
+        (this.#ofSession.get(key)?.has(`${toolName} ${rule}`) ?? false) ||
         (scope !== undefined &&
           store.one('SELECT 1 FROM exact_rules WHERE scope = ? AND tool_name = ? AND rule = ?', scope, toolName, rule) !== undefined),
       add: (toolName, rule, lasts) => {
         // Also when it is for good: a store that refuses the row must not ask twice in one conversation.
-        const rules = this.#ofSession.get(sessionId) ?? new Set();
-        this.#ofSession.set(sessionId, rules.add(`${toolName} ${rule}`));
+        const rules = this.#ofSession.get(key) ?? new Set();
+        this.#ofSession.set(key, rules.add(`${toolName} ${rule}`));
         if (this.#ofSession.size > SESSIONS_MAX) this.#ofSession.delete(this.#ofSession.keys().next().value!);
         if (lasts !== 'always' || scope === undefined) return;
         try {
-          if (this.list().length < limits.approvals.rulesMax)
+          if (this.#count(scope) < limits.approvals.rulesMax)
             store.run(
               'INSERT OR IGNORE INTO exact_rules (id, scope, tool_name, rule, created_at) VALUES (?, ?, ?, ?, ?)',
               `rule_${hexId(8)}`,
@@ -168,6 +170,10 @@ export class ApprovalRules {
         }
       },
     };
+  }
+
+  #count(scope: string): number {
+    return this.#parts.store.one<{ n: number }>('SELECT count(*) AS n FROM exact_rules WHERE scope = ?', scope)!.n;
   }
 
   /** As they were added. */
