@@ -242,7 +242,8 @@ export interface ForeignToolSpec extends ToolSpec {
 
 /** Tools of MCP servers, reached through a broker. Errors of `call`: MCP_FAILED, TOOL_UNKNOWN, PEER_UNREACHABLE. */
 export interface ForeignTools {
-  list(signal: AbortSignal): Promise<ForeignToolSpec[]>;
+  /** `problem`: why there are none, when they could not be listed. */
+  list(signal: AbortSignal): Promise<{ tools: ForeignToolSpec[]; problem?: string }>;
   call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
 }
 

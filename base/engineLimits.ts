@@ -77,6 +77,8 @@ export const engineLimits = {
     catalogModelsMax: 2_000,
     /** Lists kept on disk: providers of the past go first. */
     catalogProvidersMax: 50,
+    /** A new session with a bare model name waits this long for the list of its provider: well below the limit of that call. */
+    listPatienceMs: 2_000,
     /** Reference, Pools: a key that is over its rate rests, one that is out of money rests longer. */
     keyRestMs: 3_600_000,
     keyUnpaidRestMs: 86_400_000,
@@ -288,7 +290,7 @@ export const engineLimits = {
     openMax: 20,
     /** An auxiliary model says what it thinks of a command within this, or the owner is asked. */
     smartMs: 15_000,
-    /** Rules kept for good, and writes that wait for review; more are a list that nobody reads. */
+    /** Rules that the owner, or one chat, keeps for good, and writes that wait for review; more are a list that no one reads. */
     rulesMax: 200,
     stagedMax: 100,
   },

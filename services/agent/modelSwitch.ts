@@ -8,7 +8,9 @@ import { serviceTiers, type ServiceTier } from '../../agent/models/fastWindow.ts
 import { clampLevel, levelsOf, requireLevel, type ReasoningLevel } from '../../agent/models/reasoning.ts';
 import { welcome } from '../../agent/models/routes.ts';
 import { AgentError } from '../../base/errors.ts';
+import { limits } from '../../base/limits.ts';
 import { errorFields } from '../../base/log.ts';
+import { within } from '../../base/time.ts';
 import { setConfigValue } from '../../state/config/edit.ts';
 import type { WorkerContext } from '../worker.ts';
 import type { EventLog } from './events.ts';
@@ -116,12 +118,13 @@ export function chosenModel(
 
 /**
  * Refuses what chosenModel refuses. A bare name is looked for in the list of its provider, which is fetched where none is
- * known yet; a list that cannot be had refuses nothing. Errors: UNKNOWN_MODEL, NO_PROVIDER.
+ * known yet; a list that cannot be had, or not soon, refuses nothing. Errors: UNKNOWN_MODEL, NO_PROVIDER.
  */
 export async function requireModel(parts: SwitchParts, words: Pick<ModelWords, 'name' | 'provider'>): Promise<void> {
   const { desk } = parts;
   const resolution = desk.resolveAs({ model: words.name || undefined, provider: words.provider });
-  if (words.name && words.provider === undefined && resolution.kind === 'endpoint') await desk.catalog.list(resolution.settings);
+  if (words.name && words.provider === undefined && resolution.kind === 'endpoint')
+    await within(desk.catalog.list(resolution.settings), { ms: limits.models.listPatienceMs, what: 'listing models' }).catch(() => {});
   chosenModel(parts, words);
 }
 

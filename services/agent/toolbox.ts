@@ -76,7 +76,9 @@ export interface TurnTools extends SessionTools {
 export interface Toolbox extends AsyncDisposable {
   forTurn(request: ToolboxRequest): Promise<TurnTools>;
   /** All that there are, with what the policy says of them. */
-  survey(request: ToolboxRequest): Promise<{ tools: Tool[]; refused: Map<string, string>; foreign: ForeignToolSpec[] }>;
+  survey(
+    request: ToolboxRequest,
+  ): Promise<{ tools: Tool[]; refused: Map<string, string>; foreign: ForeignToolSpec[]; problem?: string | undefined }>;
   /** Looks again for what makes a tool available: MCP servers, interpreters. Errors: PEER_UNREACHABLE. */
   reload(request: ToolboxRequest): Promise<ReloadedTools>;
   memory: MemoryStore;
@@ -202,7 +204,8 @@ export function createToolbox(
     const { session, surface, signal } = request;
     const config = sessionConfig(context, session);
     const safeMode = session.safe_mode === 1;
-    const servers = safeMode ? [] : await foreign.list(signal);
+    const listed = safeMode ? { tools: [] } : await foreign.list(signal);
+    const servers = listed.tools;
     let allowed: Tool[] = [];
     const toolsets = () => [...new Set(allowed.map((tool) => tool.toolset))];
     const tools = [...own(request, toolsets), ...servers.map((spec) => foreignTool(spec, foreign, check))];
@@ -219,7 +222,7 @@ export function createToolbox(
     };
     const verdict = decideTools(tools, input);
     allowed = verdict.allowed;
-    return { tools, refused: verdict.refused, foreign: servers };
+    return { tools, refused: verdict.refused, foreign: servers, problem: listed.problem };
   };
 
   return {
@@ -243,8 +246,7 @@ export function createToolbox(
     },
     async forTurn(request) {
       const { session } = request;
-      const { tools, refused, foreign: specs } = await survey(request);
-      const problem = session.safe_mode === 1 ? undefined : foreign.problem();
+      const { tools, refused, foreign: specs, problem } = await survey(request);
       // Only a turn tells the user; a look at the tools must not take the news away.
       const changed = !request.owner
         ? []

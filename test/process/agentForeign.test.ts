@@ -1,4 +1,6 @@
 /** Tools of MCP servers in a conversation: who is asked before one runs, and what is said when one is redefined. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { listTools } from '../../ipc/contracts/mcp.ts';
 import { sessionAttachment, sessionAttachments } from '../../ipc/contracts/rpcAttachments.ts';
@@ -82,4 +84,13 @@ t.test('an image of a result is kept with its message, for the model and for sur
     media_type: 'image/png',
     data_base64: /^iVBOR/,
   });
+});
+
+t.test('the result of a call whose picture cannot be stored is the result, without the picture', async (t) => {
+  using client = await connect(worker);
+  const session_id = await client.create();
+  rmSync(join(home.root, 'attachments'), { recursive: true, force: true });
+  home.write('attachments', 'not a folder');
+  t.teardown(() => rmSync(join(home.root, 'attachments')));
+  t.match(await useTool(client, session_id, 'mcp__artist__draw', {}), { is_error: false, result_text: /^drawn\n[\s\S]*left out/ });
 });

@@ -66,7 +66,7 @@ t.test('a sensible pattern is checked, and an interrupt ends a check', async (t)
 });
 
 t.test('who is asked about a tool: by its hints and the trust in its server, again when it is described anew', async (t) => {
-  const foreign = { list: async () => [], call: async () => ({ text: '', isError: false }) };
+  const foreign = { list: async () => ({ tools: [] }), call: async () => ({ text: '', isError: false }) };
   const danger = (
     trust: 'full' | 'untrusted' | undefined,
     hints: { readOnly: boolean; destructive: boolean },

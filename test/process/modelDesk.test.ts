@@ -1,5 +1,8 @@
-import t from 'tap';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t from 'tap';
 import { createLogger } from '../../base/log.ts';
 import { createRedactor } from '../../base/redact.ts';
 import { configSet, modelOptions, setupStatus } from '../../ipc/contracts/rpcSettings.ts';
@@ -100,4 +103,20 @@ t.test('a bare name goes to the provider that lists it; one that nobody lists is
     [{ name: 'box', error: null }, { name: 'other' }],
     'a cache that cannot be written costs nothing',
   );
+});
+
+t.test('a session with a bare model name does not wait for a provider that never lists its models', async (t) => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.teardown(() => {
+    silent.closeAllConnections();
+    silent.close();
+  });
+  const { port } = silent.address() as AddressInfo;
+  using home = testHome({
+    'config.yaml': `model: { default: large }\nproviders: { slow: { base_url: "http://127.0.0.1:${port}/v1" } }\nmodel_catalog: { detect_local: false }\n`,
+  });
+  await using worker = await startWorker(home, 'agent');
+  using client = await connect(worker);
+  t.match(await client.create({ source: 'cli', model: 'large' }), /^ses_/);
 });

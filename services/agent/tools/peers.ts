@@ -1,5 +1,5 @@
 /** Tools that are other workers' work: scheduled jobs (cron), messages (gateway), MCP servers (broker). */
-import type { CronJobRow, CronJobs, ForeignTools, ForeignToolSpec, MessageSender } from '../../../agent/ports.ts';
+import type { CronJobRow, CronJobs, ForeignTools, ForeignToolSpec, MessageSender, ToolResult } from '../../../agent/ports.ts';
 import { AgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
 import { within } from '../../../base/time.ts';
@@ -80,8 +80,6 @@ export function messageSender(context: WorkerContext): MessageSender {
 export interface McpTools extends ForeignTools {
   /** Names of the last list that a turn got; undefined = none has asked yet. */
   known(): string[] | undefined;
-  /** Why the last list could not be had; undefined = it could. */
-  problem(): string | undefined;
   /** Reads config.yaml and asks every server afresh. Errors: PEER_UNREACHABLE. */
   reload(signal: AbortSignal): Promise<{ names: string[]; servers: ServerState[] }>;
 }
@@ -91,6 +89,21 @@ const isImage = (block: unknown): block is { data: string } => {
   return type === 'image' && typeof data === 'string';
 };
 
+/** The call was made: a picture that cannot be stored is left out, and the result says so. */
+function keepImages(
+  context: WorkerContext,
+  name: string,
+  images: readonly { data: string }[],
+): { files: NonNullable<ToolResult['files']>; note: string } {
+  try {
+    const files = storeImages(context, name, images).map(({ media_type, ...file }) => ({ ...file, mediaType: media_type }));
+    return { files, note: '' };
+  } catch (thrown) {
+    context.log.warn(`pictures of ${name} could not be stored: ${messageOf(thrown)}`);
+    return { files: [], note: `[The pictures of this result were left out: they could not be stored: ${messageOf(thrown)}]` };
+  }
+}
+
 /** Asked only when servers are configured, so that the broker is not started for nothing; a turn never fails over it. */
 export function mcpTools(context: WorkerContext): McpTools {
   const profile = context.profile;
@@ -99,7 +112,6 @@ export function mcpTools(context: WorkerContext): McpTools {
   let known: string[] | undefined;
   let asking: Promise<ForeignToolSpec[]> | undefined;
   let patienceMs: number = limits.turn.mcpListMs;
-  let problem: string | undefined;
 
   const ask = async (): Promise<ForeignToolSpec[]> => {
     const { tools, instructions } = await context.peer('mcp').call(listTools, { profile });
@@ -117,7 +129,6 @@ export function mcpTools(context: WorkerContext): McpTools {
   };
   return {
     known: () => known,
-    problem: () => problem,
     async reload(signal) {
       if (!isConfigured() && !known?.length) return { names: [], servers: [] };
       await peer(reload, {}, { signal });
@@ -127,29 +138,26 @@ export function mcpTools(context: WorkerContext): McpTools {
       return { names: known, servers };
     },
     async list(signal) {
-      problem = undefined;
-      if (!isConfigured()) return [];
+      if (!isConfigured()) return { tools: [] };
       asking ??= ask().finally(() => (asking = undefined));
       try {
-        const specs = await within(asking, { ms: patienceMs, signal, what: 'listing MCP tools' });
+        const tools = await within(asking, { ms: patienceMs, signal, what: 'listing MCP tools' });
         patienceMs = limits.turn.mcpListMs;
-        return specs;
+        return { tools };
       } catch (thrown) {
         if (signal.aborted) throw thrown;
         // The next turns wait only briefly for a broker that has kept one waiting.
         patienceMs = 500;
-        problem = messageOf(thrown);
+        const problem = messageOf(thrown);
         context.log.warn(`no MCP tools for this turn: ${problem}`);
-        return [];
+        return { tools: [], problem };
       }
     },
     async call(name, args, signal) {
       const { text, content, structured, is_error } = await context.peer('mcp').call(callTool, { name, args, profile }, { signal });
-      const files = storeImages(context, name, content.filter(isImage)).map(({ media_type, ...file }) => ({
-        ...file,
-        mediaType: media_type,
-      }));
-      return { text, data: structured ?? { text }, isError: is_error, ...(files.length > 0 ? { files } : {}) };
+      const { files, note } = keepImages(context, name, content.filter(isImage));
+      const shown = [text, note].filter(Boolean).join('\n');
+      return { text: shown, data: structured ?? { text: shown }, isError: is_error, ...(files.length > 0 ? { files } : {}) };
     },
   };
 }
