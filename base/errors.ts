@@ -83,6 +83,17 @@ export const errorTable = {
   HOME_UNUSABLE: { rpc: 4203, retry: false, accepted: 'waits', means: 'The home directory cannot be read or written.' },
   UNKNOWN_PROFILE: { rpc: 4204, retry: false, means: 'No profile has that name.' },
   LOCK_HELD: { rpc: 4205, retry: true, accepted: 'waits', means: 'Another living process holds the lock; the message names it.' },
+  RESTART_REFUSED: {
+    rpc: 4111,
+    retry: false,
+    means: 'Nothing would start the supervisor again: it runs in a terminal or as the first process of a container.',
+  },
+  PACKAGE_INCOMPLETE: {
+    rpc: 4219,
+    retry: true,
+    accepted: 'waits',
+    means: 'The installed package lacks files; it is being replaced or was damaged.',
+  },
   DISK_FULL: { rpc: 4206, retry: true, accepted: 'waits', means: 'The disk is full; nothing was changed.' },
   STORE_CORRUPT: {
     rpc: 4207,

@@ -4,6 +4,8 @@ const MiB = 1024 * 1024;
 
 export const stateLimits = {
   state: {
+    /** A copy of the code takes milliseconds; one that was begun longer ago was given up. */
+    codeCopyMs: 60_000,
     /** SQLite busy timeout: one writer per store, so a wait means a checkpoint or another program. It blocks the loop. */
     busyMs: 3_000,
     /** A prompt that meets a locked store is tried again for this long before it is refused. */

@@ -20,23 +20,28 @@ import { openNotifier } from '../systemd/notify.ts';
 import { settleProcess } from './init.ts';
 import { managedBy, type ManagedBy } from './service/managedBy.ts';
 import { cutOwnOutput } from './service/ownOutput.ts';
+import { KeptCode } from './runningCode.ts';
 import { slotSpecs, type RunOptions } from './slotSpecs.ts';
+import { requireReturn, startNext } from './succession.ts';
 
 /** Starts the supervisor in this process; SIGINT and SIGTERM drain it. Errors: ALREADY_RUNNING, HOME_UNUSABLE. */
 export async function runSupervisor(options: RunOptions = {}): Promise<Supervisor> {
   settleProcess();
   const home = openHome();
-  const manager = managedBy();
+  const manager = managerOf(options);
   let joined: Joining = {};
+  const code = new KeptCode(home);
   const supervisor = await startSupervisor({
     home,
     release: release(),
-    specs: (config) => slotSpecs(home, config, { ...options, ...joined }),
+    specs: (config) => slotSpecs(home, config, { ...options, ...joined, code }),
+    code,
     place: givenPlace(options),
     join: ({ demo, ...place }) => void (joined = { ...place, ...(demo ? { demo } : {}) }),
     demo: options.demo ?? false,
     managedBy: manager,
     bootstrap: process.env.AGENT_GATEWAY_BOOTSTRAP_STATE,
+    requireReturn: () => requireReturn(home, manager, options.background !== undefined),
     ...(options.only ? { only: options.only } : {}),
   });
   const summary = () => summaryOf(supervisor);
@@ -62,6 +67,9 @@ export async function runSupervisor(options: RunOptions = {}): Promise<Superviso
   return supervisor;
 }
 
+/** A command's own child is adopted by process 1, which in a container looks like its manager. */
+const managerOf = ({ background }: RunOptions): ManagedBy => (background === 'command' ? 'none' : managedBy());
+
 /** For `systemctl status`. */
 function summaryOf(supervisor: Supervisor): string {
   const wanted = [...supervisor.slots.values()].filter(({ isWanted }) => isWanted);
@@ -77,6 +85,7 @@ async function main(): Promise<number> {
       host: { type: 'string' },
       insecure: { type: 'boolean' },
       only: { type: 'string' },
+      background: { type: 'boolean' },
       check: { type: 'boolean' },
     },
   });
@@ -87,10 +96,12 @@ async function main(): Promise<number> {
     host: values.host,
     insecure: values.insecure,
     only: values.only?.split(','),
+    background: values.background ? 'command' : 'manager',
   });
   let signalled = false;
   process.once('SIGTERM', () => (signalled = true));
   await supervisor.ended;
+  if (supervisor.isReplaced) return startNext(supervisor.home, supervisor.status().supervisor.managed_by);
   return endCode(managedBy(), signalled);
 }
 

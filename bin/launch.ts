@@ -88,6 +88,7 @@ async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link;
 
 function wordsOf({ demo, port, host, insecure, only }: LaunchOptions): string[] {
   return [
+    '--background',
     ...(demo ? ['--demo'] : []),
     ...(port === undefined ? [] : ['--port', String(port)]),
     ...(host === undefined ? [] : ['--host', host]),

@@ -1,11 +1,10 @@
 /** Running a worker's entry inside this very process: for containers and process managers that own it. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { AgentError } from '../base/errors.ts';
 import { manifest } from '../services/manifest.ts';
-import { release } from '../state/release.ts';
+import { openHome } from '../state/home.ts';
 import { settleProcess } from './init.ts';
+import { keptEntry } from './runningCode.ts';
 import { unknownName } from './suggest.ts';
 
 /** Never answers: the worker ends the process with the exit codes of contract §4. Errors: UNKNOWN_SLOT. */
@@ -21,13 +20,8 @@ export async function becomeWorker(slot: string, demo: boolean): Promise<number>
     );
   if (profile !== undefined && !worker.perProfile)
     throw new AgentError('UNKNOWN_SLOT', `${kind} serves all profiles`, { fix: `run it as ${kind}` });
-  const { codeRoot, built } = release();
-  const entry = join(codeRoot, `${worker.entry}.${built ? 'js' : 'ts'}`);
-  if (!existsSync(entry))
-    throw new AgentError('NOT_FOUND', `${entry} is missing`, {
-      fix: built ? 'install the package again' : 'check out the whole repository',
-    });
   settleProcess();
+  const entry = keptEntry(openHome(), worker.entry);
   process.env.AGENT_SLOT = slot;
   if (profile) process.env.AGENT_PROFILE = profile;
   if (demo) process.env.AGENT_DEMO = '1';

@@ -13,7 +13,7 @@ import { loadConfig } from '../state/config/load.ts';
 import type { Config } from '../state/config/schema.ts';
 import { DEFAULT_PROFILE, listProfiles, type Home } from '../state/home.ts';
 import { logNameOf, logPath } from '../state/logs.ts';
-import { release } from '../state/release.ts';
+import { entryIn, ownCode, type RunningCode } from './runningCode.ts';
 import type { ListenerSpec, SlotSpec } from '../supervisor/spec.ts';
 import { sidecarSpecs } from './sidecarSpecs.ts';
 
@@ -25,6 +25,10 @@ export interface RunOptions {
   insecure?: boolean | undefined;
   /** Only these slots, leaving when unused: the service that `agent chat` starts. */
   only?: string[] | undefined;
+  /** Who started a supervisor that no terminal holds. */
+  background?: 'command' | 'manager';
+  /** What workers run; default: the package itself. */
+  code?: RunningCode;
 }
 
 const MB = 1024 * 1024;
@@ -41,7 +45,7 @@ export function slotSpecs(home: Home, config: Config, options: RunOptions): Slot
 
 function slotSpec(home: Home, config: Config, options: RunOptions, worker: WorkerManifest, profile: string): SlotSpec {
   const slot = profile === DEFAULT_PROFILE ? worker.slot : `${worker.slot}@${profile}`;
-  const { codeRoot, built } = release();
+  const code = options.code ?? ownCode();
   const settings = config.supervisor?.workers?.[worker.slot];
   const paths = home.profile(profile);
   return {
@@ -50,7 +54,8 @@ function slotSpec(home: Home, config: Config, options: RunOptions, worker: Worke
     kind: 'worker',
     // Other profiles' agents start when they are first used.
     start: profile !== DEFAULT_PROFILE && worker.start === 'boot' ? 'demand' : worker.start,
-    command: [process.execPath, join(codeRoot, `${worker.entry}.${built ? 'js' : 'ts'}`)],
+    command: [process.execPath, entryIn(code.codeRoot, worker.entry)],
+    program: () => code.program(),
     cwd: home.root,
     env: {
       ...filterEnv(process.env, commonEnv),

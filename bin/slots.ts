@@ -10,6 +10,7 @@ import { listProfiles, openHome, type Home } from '../state/home.ts';
 import type { Input } from './command.ts';
 import { withSupervisor, withWorker } from './connect.ts';
 import { withProgress } from './progress.ts';
+import { restartSupervisor } from './restartSupervisor.ts';
 import { readSnapshot } from './snapshot.ts';
 import { unknownName } from './suggest.ts';
 import { print, printError, printJson } from './terminal.ts';
@@ -21,10 +22,12 @@ const doing = { start: 'starting', stop: 'stopping', restart: 'restarting' };
 
 /** Those given, or every running one, one after another. All are tried; the exit code is that of the worst. */
 export async function restartSlots(input: Input): Promise<number> {
-  const [only, ...more] = input.args;
+  const args = input.args.length === 1 && input.args[0] === 'all' ? [] : input.args;
+  const [only, ...more] = args;
+  if (only === 'supervisor' && more.length === 0) return restartSupervisor(input);
   if (only !== undefined && more.length === 0) return actOnSlot('restart', input, only);
   const home = openHome();
-  const slots = only === undefined ? await runningSlots(home) : input.args.map((given) => slotOf(given, input.profile));
+  const slots = only === undefined ? await runningSlots(home) : args.map((given) => slotOf(given, input.profile));
   const unknown = slots.find((slot) => !knownSlots(home).includes(slot));
   if (unknown !== undefined) throw unknownName('slot', unknown, knownSlots(home), 'UNKNOWN_SLOT');
   const receipts: Receipt[] = [];

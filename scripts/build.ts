@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { commandTable } from '../bin/commandTable.ts';
+import { CONTENTS, contentsOf, shippedFiles } from '../state/keptCode.ts';
 import { buildPage, pageIsFresh } from './buildPage.ts';
 import { asciiOnly } from './asciiOnly.ts';
 import { leanBuiltins } from './leanBuiltins.ts';
@@ -48,14 +49,15 @@ async function buildAll(): Promise<void> {
   const staging = join(dist, '.building');
   rmSync(staging, { recursive: true, force: true });
   await bundle(staging);
-  // What a process has not loaded yet is gone for it after this: a running service is updated, not rebuilt under its feet.
   for (const name of readdirSync(staging)) {
     rmSync(join(dist, name), { recursive: true, force: true });
     renameSync(join(staging, name), join(dist, name));
   }
   rmSync(staging, { recursive: true, force: true });
+  rmSync(join(dist, CONTENTS), { force: true });
   const id = contentId();
   writeFileSync(join(dist, 'code-id'), `${id}\n`);
+  writeFileSync(join(dist, CONTENTS), JSON.stringify(contentsOf(dist)));
   say(`dist/ is built, code ${id}, in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
 }
 
@@ -153,9 +155,9 @@ function refuseMissingEntries(files: string[]): void {
 /** Changes whenever anything that is shipped changes; source maps do not count. */
 function contentId(): string {
   const hash = createHash('sha256');
-  const files = readdirSync(dist, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.endsWith('.map') && entry.name !== 'code-id')
-    .map((entry) => join(entry.parentPath, entry.name))
+  const files = shippedFiles(dist)
+    .filter(({ below }) => below !== 'code-id')
+    .map(({ path }) => path)
     .toSorted();
   for (const file of files) hash.update(file.slice(dist.length)).update('\0').update(readFileSync(file)).update('\0');
   return hash.digest('hex').slice(0, 12);

@@ -1,4 +1,4 @@
-/** Which release runs: version and content id of the code. */
+/** Which release runs: version and content id of the code, and where it was installed. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -6,13 +6,16 @@ export interface Release {
   version: string;
   /** Changes whenever the built code changes; `source` when run from a checkout. */
   code: string;
-  /** Directory of the package (holds package.json). */
+  /** Directory of the package as it was installed (holds package.json). */
   root: string;
   /** True when running from `dist/`. */
   built: boolean;
-  /** Directory that holds `bin/`, `services/` and, when built, `page/`. */
+  /** Directory of the code that runs: holds `bin/`, `services/` and, when built, `page/`. */
   codeRoot: string;
 }
+
+/** In a copy of the code (keptCode.ts): names the package that it was made of. */
+export const ORIGIN = 'origin';
 
 let once: Release | undefined;
 
@@ -25,7 +28,8 @@ export function release(): Release {
 /** Content id of the code on the disk now: another one than this process runs once the package was replaced. */
 export function installedCode(): string {
   try {
-    return findRelease(import.meta.dirname).code;
+    const { root, built } = release();
+    return built ? findRelease(join(root, 'dist')).code : 'source';
   } catch {
     // It is being replaced.
     return release().code;
@@ -44,5 +48,7 @@ function findRelease(from: string): Release {
   const built = from === dist || from.startsWith(`${dist}/`);
   const idFile = join(dist, 'code-id');
   const code = built && existsSync(idFile) ? readFileSync(idFile, 'utf8').trim() : 'source';
-  return { version, code, root, built, codeRoot: built ? dist : root };
+  const origin = join(root, ORIGIN);
+  const installedIn = built && existsSync(origin) ? readFileSync(origin, 'utf8') : root;
+  return { version, code, root: installedIn, built, codeRoot: built ? dist : root };
 }

@@ -11,12 +11,15 @@ const here = `${process.platform}-${process.arch}`;
 /** In the package's own node_modules, beside it where npm has put all packages into one folder, or where `terminalFix` adds it. */
 const folders = (root: string): string[] => [join(root, 'node_modules'), dirname(root), join(root, 'dist', 'node_modules')];
 
-/** Its folder; undefined where npm left it out. */
-export function terminalModule(root: string = release().root): string | undefined {
+/** Folder of a module that is installed with the package. */
+export function installedModule(name: string, root: string): string | undefined {
   return folders(root)
-    .map((folder) => join(folder, 'node-pty'))
+    .map((folder) => join(folder, name))
     .find((path) => existsSync(join(path, 'package.json')));
 }
+
+/** Its folder; undefined where npm left it out. */
+export const terminalModule = (root: string = release().root): string | undefined => installedModule('node-pty', root);
 
 export const isTerminalBuilt = (module: string): boolean =>
   existsSync(join(module, 'build/Release/pty.node')) || existsSync(join(module, 'prebuilds', here));

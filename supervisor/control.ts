@@ -3,6 +3,7 @@ import { AgentError } from '../base/errors.ts';
 import * as contract from '../ipc/contracts/supervisor.ts';
 import { ping, report } from '../ipc/contracts/peer.ts';
 import { handle, onNotice, type Handler, type Link, type NoticeHandler } from '../ipc/link.ts';
+import { requireRoom } from './shortage.ts';
 import type { SlotRunner } from './slotRunner.ts';
 import type { Supervisor } from './supervisor.ts';
 
@@ -29,9 +30,15 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
     handle(contract.status, () => supervisor.status()),
     handle(contract.startSlot, ({ slot, actor, cause }) => supervisor.command('start', find(slot), { actor, cause, drain: true })),
     handle(contract.stopSlot, ({ slot, actor, cause, drain }) => supervisor.command('stop', find(slot), { actor, cause, drain })),
-    handle(contract.restartSlot, ({ slot, actor, cause, drain }) => supervisor.command('restart', find(slot), { actor, cause, drain })),
+    handle(contract.restartSlot, ({ slot, actor, cause, drain }) => {
+      const runner = find(slot);
+      // A worker that serves is not ended for one that could not start.
+      if (runner.state === 'ready') requireRoom(supervisor.home.root, `${slot} keeps running`);
+      return supervisor.command('restart', runner, { actor, cause, drain });
+    }),
     handle(contract.ensureSlot, async ({ slot }) => {
       const runner = find(slot);
+      if (!runner.incarnation) await supervisor.renewCode();
       await runner.ensure();
       return { slot, pid: runner.incarnation?.pid ?? 0, socket: supervisor.home.run.socket(slot) };
     }),
@@ -61,6 +68,10 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
       return { ready, status: supervisor.status() };
     }),
     handle(contract.down, ({ actor, drain }) => supervisor.down({ actor, drain }).then((receipts) => ({ receipts }))),
+    handle(contract.restartSupervisor, ({ actor }) => {
+      supervisor.leave(actor);
+      return { pid: process.pid };
+    }),
     handle(contract.attach, ({ slot, pid, nonce, code, facts }, { link }) => {
       const runner = find(slot);
       if (!runner.attached(link, { pid, nonce, code, facts })) {

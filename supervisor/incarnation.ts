@@ -165,7 +165,7 @@ export class Incarnation {
       return undefined;
     };
     let hasEnded = false;
-    const child = spawnOr(notStarted, file, args, spec.sealedEnv, {
+    const child = spawnOr(notStarted, spec.program?.() ?? file, args, spec.sealedEnv, {
       cwd: spec.cwd,
       env: { ...spec.env, ...listenEnv(listeners), ...env, ...trees.environment(mark), AGENT_SLOT_NONCE: nonce },
       detached: true,

@@ -61,10 +61,12 @@ export class RecordBook {
   soon(): void {
     if (this.#isDue || this.#isClosed) return;
     this.#isDue = true;
-    setImmediate(() => {
-      this.#isDue = false;
-      this.#write();
-    });
+    setImmediate(() => this.now());
+  }
+
+  now(): void {
+    this.#isDue = false;
+    this.#write();
   }
 
   /** At every pulse: a file that somebody damaged or removed, or that could not be written, is written again. */

@@ -6,7 +6,7 @@ import { closeSync, constants, existsSync, openSync, rmSync, writeSync } from 'n
 import { freemem, totalmem } from 'node:os';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { ErrorCode } from '../base/errors.ts';
+import { AgentError, type ErrorCode } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import type { Shortage, ShortageKind } from '../ipc/contracts/supervisor.ts';
 
@@ -60,6 +60,12 @@ function hasRoom(dir: string): boolean {
   } finally {
     rmSync(probe, { force: true });
   }
+}
+
+/** Before a process that serves is replaced. Errors: DISK_FULL. */
+export function requireRoom(dir: string, consequence: string): void {
+  if (hasRoom(dir)) return;
+  throw new AgentError('DISK_FULL', `no room in ${dir} for a restart; ${consequence}`, { fix: 'free some disk space, then repeat' });
 }
 
 /** True while another process has the address. */

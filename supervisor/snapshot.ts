@@ -129,9 +129,7 @@ function outdated(runners: Iterable<SlotRunner>, code: string): Status['problems
   return others.map((worker) => ({
     what: `${worker.slot} runs the code of another release (${worker.code}) than the supervisor (${code})`,
     fix:
-      worker.code === installed && installed !== code
-        ? '`agent down`, then `agent up`: the supervisor is the older one'
-        : `agent restart ${worker.slot}`,
+      worker.code === installed && installed !== code ? '`agent restart supervisor`: it is the older one' : `agent restart ${worker.slot}`,
   }));
 }
 

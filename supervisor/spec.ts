@@ -40,6 +40,8 @@ export interface SlotSpec {
   start: StartRule;
   /** Program and arguments; never a shell, never a secret among them. */
   command: readonly [string, ...string[]];
+  /** Where the program is at the moment of a start; default: the first of `command`. */
+  program?: () => string;
   cwd: string;
   /** The environment block of the child: every process of the same user can read it. */
   env: Readonly<Record<string, string>>;

@@ -9,27 +9,26 @@ import { limits } from '../base/limits.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { createRedactor } from '../base/redact.ts';
 import { deferred, systemClock } from '../base/time.ts';
-import type { DashboardPlace, Joining, Receipt, ServiceStart, Status } from '../ipc/contracts/supervisor.ts';
+import type { Joining, Receipt, ServiceStart, Status } from '../ipc/contracts/supervisor.ts';
 import { serve, type SocketServer } from '../ipc/serve.ts';
-import type { Config } from '../state/config/schema.ts';
 import { ensureToken, prepareHome, type Home } from '../state/home.ts';
 import { stampOf } from '../state/fileStamp.ts';
 import type { HeldLock } from '../state/lock.ts';
 import { openLogSink } from '../state/logs.ts';
 import { identityOf } from '../state/processIdentity.ts';
-import type { Release } from '../state/release.ts';
 import { AdoptedWatch } from './adopted.ts';
 import { readLastBox, saveBox } from './blackBox.ts';
 import { Changes } from './changes.ts';
 import { controlHandlers, controlNotices } from './control.ts';
 import { createGatewayRecord, type GatewayRecord } from './gatewayRecord.ts';
-import { sweepTree, type IncarnationRecord } from './incarnation.ts';
+import type { IncarnationRecord } from './incarnation.ts';
 import { boundsOf, type Bounds } from './liveness.ts';
 import { Listeners } from './listeners.ts';
 import { IdleExit } from './idleExit.ts';
 import { ReceiptBook } from './receipts.ts';
 import { isWanted, type Intent } from './reconcile.ts';
 import { findProcesses, RecordBook, type FoundProcesses } from './records.ts';
+import type { SupervisorOptions } from './options.ts';
 import { takeHome } from './ownership.ts';
 import { Problems } from './problems.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
@@ -40,34 +39,15 @@ import { SlotRunner, type SlotHost } from './slotRunner.ts';
 import { explainGap, SelfRecord } from './selfRecord.ts';
 import { oomKills } from '../state/supervisorRecord.ts';
 import { Settings } from './settings.ts';
+import { requireRoom } from './shortage.ts';
 import { StartScope } from './startScope.ts';
 import { reportOrder, StartOrder } from './startOrder.ts';
 import type { SlotSpec } from './spec.ts';
+import { takeOver } from './takeOver.ts';
 import { Trees } from './trees.ts';
 import { Upkeep } from './upkeep.ts';
 import { startPulse, watchHome } from './watch.ts';
-
-export interface SupervisorOptions {
-  home: Home;
-  release: Release;
-  /** Every slot there is, built for the configuration in force. */
-  specs: (config: Config) => SlotSpec[];
-  demo: boolean;
-  managedBy: Status['supervisor']['managed_by'];
-  /** Value of AGENT_GATEWAY_BOOTSTRAP_STATE. */
-  bootstrap: string | undefined;
-  /** Only these slots are wanted, and the service leaves when nobody uses it (started by `agent chat`). */
-  only?: string[];
-  /** How it was asked to serve the dashboard. */
-  place?: DashboardPlace;
-  join?(asked: Joining): void;
-  /** How often the owner of the home says that it lives; default `limits.state.homeBeatMs`. */
-  homeBeatMs?: number;
-  /** How long workers go on without any supervisor; default `limits.worker.orphanMs`. */
-  orphanMs?: number;
-  /** Where cgroups are made; default: the supervisor's own place, null: nowhere. */
-  cgroupRoot?: string | null;
-}
+import { WorkerCode } from './workerCode.ts';
 
 /** Errors: ALREADY_RUNNING, HOME_UNUSABLE, DISK_FULL. */
 export async function startSupervisor(options: SupervisorOptions): Promise<Supervisor> {
@@ -102,8 +82,9 @@ export class Supervisor {
   readonly bounds: Bounds;
   readonly orphanMs: number;
   readonly upkeep: Upkeep;
-  /** Resolves when every worker is gone and the home is released. */
+  /** Resolves when every worker is gone (or left to the next supervisor: `isReplaced`) and the home is released. */
   readonly ended: Promise<void>;
+  isReplaced = false;
   #options: SupervisorOptions;
   #lock: HeldLock;
   #server: SocketServer | undefined;
@@ -119,6 +100,7 @@ export class Supervisor {
   #pipes: Promise<void> | undefined;
   #gatewayRecords = new Map<string, GatewayRecord>();
   #problems: Problems;
+  #code: WorkerCode;
   #adopted = 0;
   /** Stopped by the operator: a supervisor that takes over leaves them so. */
   #stopped = new Set<string>();
@@ -161,6 +143,7 @@ export class Supervisor {
     this.#adoptedEnds = this.#life.use(new AdoptedWatch());
     this.#receipts = this.#life.use(new ReceiptBook(options.home.run.receipts));
     this.#problems = new Problems(this.log);
+    this.#code = new WorkerCode(options.code, this.#problems);
     this.#runFiles = { home: options.home, token, lock: lock.record, log: this.log, problems: this.#problems };
     this.#snapshot = createSnapshotWriter(options.home.run.status, () => this.status(), this.#problems);
     this.#records = new RecordBook({
@@ -191,6 +174,7 @@ export class Supervisor {
     this.#self = new SelfRecord(this.home, record, this.log);
     this.#settings.report(this.#problems, this.log, this.#redact);
     this.#scope.continue(found);
+    this.#code.keep();
     for (const spec of this.#options.specs(this.#settings.config)) this.#addSlot(spec);
     reportOrder(this.slots, this.#problems);
     for (const slot of found.stopped) this.#stopped.add(slot);
@@ -198,10 +182,8 @@ export class Supervisor {
     this.#pipes = this.#outputs.prepare(wanted.map(({ spec }) => spec));
     this.#pipes.catch(() => {}); // reported where it is awaited
     if (wanted.length >= limits.supervisor.manyStarts) giveMemoryBack();
-    await Promise.all(found.leftovers.map((record) => sweepTree(record, this.#trees)));
-    await this.#sweepUnknown(found);
-    if (found.alive.length > 0) await this.#pipes;
-    this.#takeOver(found, wanted);
+    const { slots, log } = this;
+    this.#adopted = await takeOver(found, { slots, wanted, log, trees: this.#trees, outputs: this.#outputs, pipes: this.#pipes });
     return wanted;
   }
 
@@ -213,6 +195,7 @@ export class Supervisor {
     this.#settings.remember(this.log);
     this.#watch();
     this.#snapshot.now();
+    this.#code.prune(this.slots.values(), this.#options.release.code);
     this.log.info('supervising', {
       home: this.home.root,
       wanted: wanted.map((runner) => runner.spec.slot),
@@ -229,6 +212,8 @@ export class Supervisor {
     { actor, cause, drain }: { actor: string; cause: string; drain: boolean },
   ): Promise<Receipt> {
     this.refuseWhileGoingDown();
+    const renewal = action === 'stop' ? undefined : this.renewCode();
+    if (renewal) await renewal;
     this.#order.forget(runner);
     if (action === 'stop') this.#stopped.add(runner.spec.slot);
     else this.#stopped.delete(runner.spec.slot);
@@ -241,6 +226,11 @@ export class Supervisor {
     }[action]();
     this.#receipts.keep(receipt);
     return receipt;
+  }
+
+  /** Before a planned start; undefined when no other release was installed. */
+  renewCode(): Promise<void> | undefined {
+    return this.#code.renew(() => this.reload());
   }
 
   /** Turns a service that a chat started into the full one; running slots are not touched. Errors: DRAINING. */
@@ -277,6 +267,18 @@ export class Supervisor {
     this.#down ??= this.#goDown(actor);
     this.#changes.happened();
     return this.#down;
+  }
+
+  /** Ends this process alone: the next supervisor adopts the workers. Errors: DRAINING, RESTART_REFUSED, PACKAGE_INCOMPLETE, DISK_FULL. */
+  leave(actor: string): void {
+    this.refuseWhileGoingDown();
+    this.#options.requireReturn?.();
+    requireRoom(this.home.root, 'the supervisor keeps running');
+    this.log.info('the supervisor is restarted', { actor });
+    this.#down = Promise.resolve([]);
+    this.isReplaced = true;
+    // The answer is sent first.
+    setImmediate(() => void this.#leave());
   }
 
   /** Second ctrl-C or SIGTERM while it goes down: what is being stopped is killed, what has its turn later is killed then. */
@@ -377,30 +379,6 @@ export class Supervisor {
     return [...this.slots.values()].filter(({ spec }) => isWanted(spec, intent) && !this.#stopped.has(spec.slot));
   }
 
-  /** What carries a mark of this home but is on no record: its supervisor was killed before it could write it down. */
-  async #sweepUnknown({ alive, ended }: FoundProcesses): Promise<void> {
-    const { marks, keepers } = await this.#trees.sweepHome(new Set(alive.flatMap(({ mark }) => mark ?? [])));
-    if (marks.length) this.log.warn('processes of an earlier supervisor that it had not recorded were ended', { marks });
-    if (keepers.length > 0) await this.#pipes;
-    this.#outputs.adopt(keepers, this.slots.values(), ended);
-  }
-
-  /** Re-adopts what is proved ours; what is not wanted any more is stopped in good order. */
-  #takeOver({ alive }: FoundProcesses, wanted: SlotRunner[]): void {
-    for (const record of alive) {
-      const runner = this.slots.get(record.slot);
-      if (!runner) {
-        this.log.warn(`process ${record.pid} of the unknown slot ${record.slot} is ended`);
-        void sweepTree(record, this.#trees);
-        continue;
-      }
-      runner.adopt(record);
-      this.#adopted++;
-      if (runner.spec.start === 'demand' || wanted.includes(runner)) runner.bootStart();
-      else void runner.stop('supervisor', 'not wanted any more', true).catch(() => {});
-    }
-  }
-
   #host(): SlotHost {
     return {
       clock: systemClock,
@@ -481,19 +459,35 @@ export class Supervisor {
     return receipts;
   }
 
+  /** As after a SIGKILL, but for what is written: connections end with the process, pipes stay open, their journals say what was read. */
+  async #leave(): Promise<void> {
+    this.#records.now();
+    await this.#release();
+    this.#handOver();
+  }
+
   async #finish(): Promise<void> {
     const closeOutputs = this.#outputs.closeLate();
-    for (const runner of this.slots.values()) runner.release();
-    this.#snapshot[Symbol.dispose]();
     // What was stopped by hand is stopped until the next start of the service.
     this.#records.remove();
+    await this.#release(this.#outputs.keeper.end());
+    await this.#server?.[Symbol.asyncDispose]();
+    this.#handOver();
+    setImmediate(closeOutputs);
+  }
+
+  #handOver(): void {
+    this.#lock[Symbol.dispose]();
+    this.#endedAnswer.resolve();
+  }
+
+  /** Lets go of slots and files. */
+  async #release(outputs?: Promise<void>): Promise<void> {
+    for (const runner of this.slots.values()) runner.release();
+    this.#snapshot[Symbol.dispose]();
     this.#self?.end();
     this.log.info('ended');
     this.upkeep[Symbol.dispose]();
-    await Promise.all([this.#life.disposeAsync(), this.#outputs.keeper.end()]);
-    await this.#server?.[Symbol.asyncDispose]();
-    this.#lock[Symbol.dispose]();
-    this.#endedAnswer.resolve();
-    setImmediate(closeOutputs);
+    await Promise.all([this.#life.disposeAsync(), outputs]);
   }
 }

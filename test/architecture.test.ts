@@ -104,6 +104,7 @@ const starters = [
   'bin/editConfig.ts',
   'bin/launch.ts',
   'bin/openBrowser.ts',
+  'bin/succession.ts',
   'bin/mcpInstall.ts',
   'chat/repl/outside.ts',
   'services/cron/script.ts',

@@ -4,7 +4,6 @@
  */
 import { pathToFileURL } from 'node:url';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { loginCode } from '../../ipc/contracts/dashboard.ts';
@@ -12,11 +11,11 @@ import { report } from '../../ipc/contracts/peer.ts';
 import { dial } from '../../ipc/dial.ts';
 import { loadConfig } from '../../state/config/load.ts';
 import { DEFAULT_PROFILE, prepareHome, readToken, type Home } from '../../state/home.ts';
-import { release } from '../../state/release.ts';
 import type { Input } from '../command.ts';
 import { settleProcess } from '../init.ts';
 import { ensureSupervisor } from '../launch.ts';
 import { openBrowser } from '../openBrowser.ts';
+import { keptEntry } from '../runningCode.ts';
 import { addressOf } from '../startService.ts';
 import { note, print, printJson } from '../terminal.ts';
 import { startInstalled } from '../service/startInstalled.ts';
@@ -42,9 +41,8 @@ export async function isolated(home: Home, input: Input): Promise<number> {
     ...(insecure ? { AGENT_DASHBOARD_INSECURE: '1' } : {}),
   });
   delete process.env.AGENT_SLOT_NONCE;
-  const { codeRoot, built } = release();
   // It ends the process by itself, with the exit codes of a worker.
-  void import(pathToFileURL(join(codeRoot, `services/dashboard/main.${built ? 'js' : 'ts'}`)).href);
+  void import(pathToFileURL(keptEntry(home, 'services/dashboard/main')).href);
   await announce(home, slot, input);
   await service.link.closed;
   note('agent: the service ended; chats go on when it is back (`agent up`)');

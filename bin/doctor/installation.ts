@@ -75,7 +75,7 @@ function runningCode({ snapshot }: Scene): Finding {
   if (supervisor.code !== code)
     return warn(
       `installed is ${version} (${code}), the supervisor runs ${supervisor.version} (${supervisor.code})`,
-      'agent down && agent up',
+      'agent restart supervisor; agent restart',
     );
   if (old.length) return warn(`of an older version: ${old.join(', ')}`, old.map((slot) => `agent restart ${slot}`).join('; '));
   return ok(`${version} (${code}), the installed one`);

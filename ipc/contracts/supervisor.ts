@@ -218,6 +218,12 @@ export const down = method('supervisor.down', {
   timeoutMs: 0,
 });
 
+/** The supervisor alone starts again and adopts its workers, which run on. Errors: DRAINING, RESTART_REFUSED, PACKAGE_INCOMPLETE, DISK_FULL. */
+export const restartSupervisor = method('supervisor.restart', {
+  params: z.object({ actor: z.string().default('unknown') }),
+  result: z.object({ pid: z.number() }),
+});
+
 // --- said by a worker on its own connection to the supervisor ---
 
 /**

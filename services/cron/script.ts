@@ -11,6 +11,7 @@ import { limits } from '../../base/limits.ts';
 import { sleep } from '../../base/time.ts';
 import type { ProfilePaths } from '../../state/home.ts';
 import { killOnce, markedProcesses } from '../../state/marks.ts';
+import { nodeProgram } from '../../state/nodeProgram.ts';
 import { groupAlive, identityOf, isSameProcess, type ProcessIdentity } from '../../state/processIdentity.ts';
 import { commonEnv } from '../manifest.ts';
 
@@ -113,7 +114,7 @@ function commandOf(path: string): [string, string[]] {
     return [path, []];
   } catch {
     const kind = extname(path);
-    if (/^\.[cm]?[jt]s$/.test(kind)) return [process.execPath, [path]];
+    if (/^\.[cm]?[jt]s$/.test(kind)) return [nodeProgram(), [path]];
     return [INTERPRETERS[kind] ?? 'sh', [path]];
   }
 }

@@ -9,6 +9,7 @@ import { limits } from '../../base/limits.ts';
 import { formatDuration, sleep } from '../../base/time.ts';
 import type { ActionStarted, ActionStatus } from '../../ipc/contracts/http/ops.ts';
 import type { ProfilePaths } from '../../state/home.ts';
+import { nodeProgram } from '../../state/nodeProgram.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
 import { commonEnv } from '../manifest.ts';
 import type { WorkerContext } from '../worker.ts';
@@ -138,7 +139,7 @@ type Execa = typeof import('execa').execa;
 function launch(execa: Execa, { home, release: { codeRoot, built }, redact, log }: ActionsContext, action: Launch): Action {
   const { name, asked, argv, profile, options } = action;
   const entry = join(codeRoot, 'bin', `main.${built ? 'js' : 'ts'}`);
-  const child = execa(process.execPath, [entry, '--profile', profile.name, ...argv], {
+  const child = execa(nodeProgram(), [entry, '--profile', profile.name, ...argv], {
     cwd: home.root,
     detached: true,
     cleanup: false,

@@ -54,7 +54,9 @@ t.test('npm pack, npm install -g, and the installed command runs the whole servi
       ),
     );
     t.same(
-      [...top].filter((path) => !/^(?:bin|dist\/(?:bin|chunks|services|page|code-id)|package\.json|docs|[A-Z]+\.md|LICENSE)$/.test(path)),
+      [...top].filter(
+        (path) => !/^(?:bin|dist\/(?:bin|chunks|services|page|code-id|contents\.json)|package\.json|docs|[A-Z]+\.md|LICENSE)$/.test(path),
+      ),
       [],
     );
     t.same(

@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { limits } from '../../base/limits.ts';
 import type { SlotSpec } from '../../supervisor/spec.ts';
-import { startSupervisor, type Supervisor, type SupervisorOptions } from '../../supervisor/supervisor.ts';
+import type { SupervisorOptions } from '../../supervisor/options.ts';
+import { startSupervisor, type Supervisor } from '../../supervisor/supervisor.ts';
 import { logPath } from '../../state/logs.ts';
 import { groupAlive } from '../../state/processIdentity.ts';
 import type { TestHome } from './home.ts';
