@@ -41,6 +41,12 @@ async function pageIfNeeded(): Promise<void> {
   if (pageIsFresh(root)) return;
   if (!canResolve('vite')) return say('the page is not built: its build tools are not installed (npm ci installs them)');
   await pageStep();
+  if (existsSync(join(dist, CONTENTS))) noteContents();
+}
+
+/** What a complete `dist/` holds: a package that is being replaced holds less. */
+function noteContents(): void {
+  writeFileSync(join(dist, CONTENTS), JSON.stringify(contentsOf(dist)));
 }
 
 async function buildAll(): Promise<void> {
@@ -57,7 +63,7 @@ async function buildAll(): Promise<void> {
   rmSync(join(dist, CONTENTS), { force: true });
   const id = contentId();
   writeFileSync(join(dist, 'code-id'), `${id}\n`);
-  writeFileSync(join(dist, CONTENTS), JSON.stringify(contentsOf(dist)));
+  noteContents();
   say(`dist/ is built, code ${id}, in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
 }
 
