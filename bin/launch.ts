@@ -8,6 +8,7 @@ import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { sealedMark, sealVariables } from '../base/sealedVariables.ts';
 import { sleep } from '../base/time.ts';
+import type { Ending } from '../supervisor/causes.ts';
 import type { Link } from '../ipc/link.ts';
 import { prepareHome, type Home } from '../state/home.ts';
 import { lockHolder, SUPERVISOR, type LockRecord } from '../state/lock.ts';
@@ -68,8 +69,15 @@ async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link;
   });
   for (const fd of [stdin, stderr]) closeSync(fd);
   const ended = new AbortController();
-  child.once('error', (cause) => ended.abort(cause));
-  child.once('exit', (code, signal) => ended.abort(new Error(`it ended with ${signal ?? `code ${code}`}`)));
+  const end: Pick<Ending, 'code' | 'signal' | 'spawnError'> = { code: null, signal: null };
+  child.once('error', (cause) => {
+    end.spawnError = cause.message;
+    ended.abort(cause);
+  });
+  child.once('exit', (code, signal) => {
+    Object.assign(end, { code, signal });
+    ended.abort(new Error(`it ended with ${signal ?? `code ${code}`}`));
+  });
   try {
     const link = await dialSupervisor(home, { startingMs: limits.ipc.startingMs, signal: ended.signal });
     child.unref();
@@ -77,13 +85,25 @@ async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link;
   } catch (thrown) {
     // Another command was faster: its supervisor serves this one too.
     if (lockHolder(home.run.supervisorLock)) return undefined;
-    const said = readRegularText(accidents).trim().split('\n').at(-1) ?? '';
-    const [what, fix] = said.replace(/^agent: /, '').split(/ — (.*)/s);
-    throw new AgentError('START_FAILED', `the supervisor did not start${what ? `: ${what}` : ''}`, {
+    const { what, fix } = await causeOfEnd(end, readRegularText(accidents).trim().split('\n'));
+    throw new AgentError('START_FAILED', `the supervisor did not start: ${what}`, {
       cause: thrown,
-      fix: fix ?? `\`agent up --foreground\` shows what it says; ${accidents} and \`agent logs supervisor\` keep it`,
+      fix: fix ?? `\`agent up --foreground\` shows its output; ${accidents} and \`agent logs supervisor\` keep it`,
     });
   }
+}
+
+/** Its own last line where it ended by a decision; else what its exit and its output show. */
+async function causeOfEnd(
+  end: Pick<Ending, 'code' | 'signal' | 'spawnError'>,
+  tail: readonly string[],
+): Promise<{ what: string; fix: string | null | undefined }> {
+  const own = /^agent: (.*?)(?: — (.*))?$/.exec(tail.at(-1)!);
+  if (own) return { what: own[1]!, fix: own[2] };
+  // Only here: a start that succeeds does not need it.
+  const { explain } = await import('../supervisor/causes.ts');
+  const { cause, fix } = explain({ ...end, tail });
+  return { what: `it ${cause}`, fix };
 }
 
 function wordsOf({ demo, port, host, insecure, only }: LaunchOptions): string[] {

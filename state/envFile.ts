@@ -81,6 +81,12 @@ function entriesOf(text: string): Entry[] {
   return [...text.matchAll(ENTRY)].map((match) => ({ name: match[1]!, start: match.index, end: match.index + match[0].length }));
 }
 
+/** Numbers of the lines that set nothing and are no comment: such a file is damaged, or was written by hand in another form. */
+export function badLines(path: string): number[] {
+  const rest = readText(path).replace(ENTRY, (entry) => entry.replaceAll(/[^\n]/g, ''));
+  return rest.split('\n').flatMap((line, index) => (/^\s*(?:#|$)/.test(line) ? [] : [index + 1]));
+}
+
 /** No quote can be escaped in this format: the first that does not occur in the value is taken. */
 function quoted(name: string, value: string): string {
   // eslint-disable-next-line no-control-regex -- what a text file cannot hold

@@ -122,7 +122,7 @@ const KNOWN: readonly Known[] = [
     name: 'too many files',
     pattern: /EMFILE|ENFILE|too many open files/i,
     cause: 'failed: it had too many files open',
-    fix: 'raise the limit (LimitNOFILE= in the unit, ulimit -n in a shell); the descriptors below show what holds them',
+    fix: 'raise the limit (LimitNOFILE= in the unit, ulimit -n in a shell); `agent why` shows how many were open',
     shortage: 'descriptors',
   },
   PROCESSES,

@@ -2,15 +2,20 @@
  * The configuration in force: config.yaml and .env as they are, or as they last were good. The files are
  * the truth; watchers are hints, so asking whether something changed is cheap.
  */
+import { existsSync } from 'node:fs';
 import { isAgentError, messageOf } from '../base/errors.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import type { Redactor } from '../base/redact.ts';
 import { loadConfig, placed, rememberGood, type LoadedConfig } from '../state/config/load.ts';
 import { readSecrets } from '../state/env.ts';
+import { badLines } from '../state/envFile.ts';
 import { stampOf } from '../state/fileStamp.ts';
 import { DEFAULT_PROFILE, listProfiles, type Home } from '../state/home.ts';
 import type { Problems } from './problems.ts';
 import { defaultPolicy, type RestartPolicy } from './spec.ts';
+
+/** Lines of `.env` files that are named; the others are seen when these are corrected. */
+const BAD_LINES_NAMED = 5;
 
 export class Settings {
   #home: Home;
@@ -59,16 +64,26 @@ export class Settings {
     const { problem, ineffective } = this.#loaded;
     if (problem) {
       const place = `${problem.path}:${problem.line}:${problem.column}`;
-      problems.set('config', `${place}: ${problem.message}; the last good configuration serves`, problem.fix);
+      const serves = existsSync(this.#home.run.goodConfig)
+        ? 'the last good configuration is used'
+        : 'the defaults are used, because none was good before';
+      problems.set('config', `${place}: ${problem.message}; ${serves}`, problem.fix);
     } else {
       problems.delete('config');
     }
     for (const setting of ineffective) log.warn(`${placed(setting)} — ${setting.fix}`);
     try {
+      const profiles = listProfiles(this.#home).map((one) => this.#home.profile(one));
       // Workers of every profile print here.
-      for (const { name, env } of listProfiles(this.#home).map((one) => this.#home.profile(one)))
-        redact.learn(readSecrets(env, name === DEFAULT_PROFILE ? process.env : {}).values());
-      problems.delete('env');
+      for (const { name, env } of profiles) redact.learn(readSecrets(env, name === DEFAULT_PROFILE ? process.env : {}).values());
+      const bad = profiles.flatMap(({ env }) => badLines(env).map((line) => `${env}:${line}`));
+      if (bad.length === 0) problems.delete('env');
+      else
+        problems.set(
+          'env',
+          `${bad.slice(0, BAD_LINES_NAMED).join(', ')}: not of the form NAME=value, so ignored`,
+          'correct the file, or set the value with `agent env set NAME`',
+        );
     } catch (thrown) {
       problems.set('env', messageOf(thrown), isAgentError(thrown) ? (thrown.fix ?? '') : '');
     }

@@ -91,6 +91,8 @@ const exceptions: Record<string, readonly string[]> = {
   'web/workers': ['base/visibleText.ts'],
   // The supervisor knows no service: its entry hands it the manifest.
   'bin/agentd.ts': ['supervisor'],
+  // One table of causes, for the ends of workers and for that of a supervisor at its start.
+  'bin/launch.ts': ['supervisor/causes.ts'],
   'bin/slotSpecs.ts': ['supervisor/spec.ts'],
   'bin/sidecarSpecs.ts': ['supervisor/spec.ts'],
 };

@@ -57,6 +57,7 @@ async function report(home: Home, status: Status, input: Input, isRunning = fals
   const unready = unreadyLines(status.workers);
   if (input.json) printJson({ already_running: isRunning, dashboard: await loginAddress(home, status), status });
   else await printDashboard(home, status);
+  if (!input.json) for (const { what, fix } of status.problems) note(`agent: ${what} — ${fix}`);
   // With --json one error, whatever the number of slots.
   for (const line of input.json && unready.length ? [unready.join('; ')] : unready)
     printError(new AgentError('START_FAILED', line, { fix: 'the rest of the service runs; `agent status` shows it' }), input.json);

@@ -1,12 +1,15 @@
 /** Ways in which the service starts and ends: a slot that cannot start, the foreground, a chat, a killed supervisor. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
 import { groupAlive, isSameProcess } from '../../state/processIdentity.ts';
-import { errorOf, finished, spawnCli } from '../harness/cli.ts';
+import { errorOf, finished, run, spawnCli } from '../harness/cli.ts';
 import { cliService, pidOf } from '../harness/cliService.ts';
-import { freePort } from '../harness/home.ts';
+import { freePort, testHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
+import { projectRoot } from '../harness/worker.ts';
 
 t.setTimeout(240_000);
 
@@ -105,4 +108,40 @@ t.test('down stops workers whose supervisor was killed', { timeout: 200_000 }, a
     workers.filter(({ pid }) => pid !== null && groupAlive(pid)),
     [],
   );
+});
+
+t.test('a supervisor that ends at its start is reported with the cause, not with its last line', async (t) => {
+  using home = testHome();
+  const main = join(projectRoot, 'bin', 'main.ts');
+  const up = (limit: string) => run('prlimit', [limit, process.execPath, main, 'up', '--demo', '--port', '0', '--json'], { home });
+  const result = await up('--nofile=32:32');
+  t.equal(result.code, 1);
+  t.match(errorOf(result), { code: 'START_FAILED', message: /too many files open/, fix: /LimitNOFILE/ });
+});
+
+t.test('damaged settings are reported at the first start, by up, status and errors.log', async (t) => {
+  await using service = cliService({
+    'config.yaml': 'platforms: [unclosed\n',
+    '.env': '# a comment\nGOOD=1\nMANY="two\nlines"\n\nthis line is damaged\n',
+  });
+  const what = [/config\.yaml:2:1: .*the defaults are used/, /\.env:6: not of the form NAME=value/];
+  const { stderr } = await service.agent('up', '--demo', '--port', '0');
+  const problems = (await service.status()).problems.map((problem) => problem.what);
+  const errors = readFileSync(join(service.home.logs, 'errors.log'), 'utf8');
+  for (const pattern of what) {
+    t.match(stderr, pattern);
+    t.ok(
+      problems.some((problem) => pattern.test(problem)),
+      problems.join(),
+    );
+    t.match(errors, pattern);
+  }
+  service.home.write('config.yaml', 'platforms:\n  webhook: { enabled: true, port: 0 }\n');
+  service.home.write('.env', 'GOOD=1\n');
+  service.home.write('webhook_subscriptions.json', '{broken');
+  t.match(await service.agent('gateway', 'start'), { code: 0 });
+  await until('only the routes are reported', async () => {
+    const found = (await service.status()).problems;
+    return found.length === 1 && /webhook_subscriptions\.json cannot be read/.test(found[0]!.what);
+  });
 });

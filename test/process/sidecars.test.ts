@@ -155,7 +155,7 @@ t.test('a broken config.yaml changes nothing that runs and shows in status; mend
   const pid = service.pid('one');
   home.write('config.yaml', 'services: { one: { command: 7 }');
   await until('the problem shows', () => service.supervisor.status().problems.length > 0);
-  t.match(service.supervisor.status().problems, [{ what: /config.yaml:1:.*the last good configuration serves/ }]);
+  t.match(service.supervisor.status().problems, [{ what: /config.yaml:1:.*the last good configuration is used/ }]);
   t.equal(service.pid('one'), pid);
   configure(home, { one: shell('exec sleep 1000'), two: shell('exec sleep 1001') });
   await until('the mended file is taken over', () => service.supervisor.slots.get('two')?.state === 'ready');
