@@ -3,7 +3,7 @@ import { AgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { sleep } from '../base/time.ts';
 import type { Home } from '../state/home.ts';
-import { isSameProcess, type ProcessIdentity } from '../state/processIdentity.ts';
+import { isSameProcess, signalProcess, type ProcessIdentity } from '../state/processIdentity.ts';
 import { supervisorsOf } from '../state/serviceProcesses.ts';
 
 export interface Patience {
@@ -26,23 +26,14 @@ export async function endSupervisors(home: Home, { quietMs, termMs }: Patience):
         const at = termAtMs.get(one.pid);
         if (at === undefined) {
           termAtMs.set(one.pid, nowMs);
-          signal(one, 'SIGTERM');
-          signal(one, 'SIGCONT');
-        } else if (nowMs - at >= termMs) signal(one, 'SIGKILL');
+          signalProcess(one, 'SIGTERM');
+          signalProcess(one, 'SIGCONT');
+        } else if (nowMs - at >= termMs) signalProcess(one, 'SIGKILL');
       }
     }
     await sleep(limits.supervisor.endLookMs);
   }
   return [...termAtMs.keys()];
-}
-
-/** Only to the process that was proved: a pid alone may belong to another one by now. */
-function signal(one: ProcessIdentity, name: NodeJS.Signals): void {
-  try {
-    if (isSameProcess(one)) process.kill(one.pid, name);
-  } catch {
-    // it is gone, or belongs to another user: then the deadline reports it
-  }
 }
 
 function survives(left: readonly ProcessIdentity[]): AgentError {

@@ -4,9 +4,9 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgentError, isAgentError } from '../base/errors.ts';
+import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
 import { painter } from '../base/paint.ts';
-import { startSlot, status, stopSlot } from '../ipc/contracts/supervisor.ts';
+import { ensureSlot, startSlot, status, stopSlot } from '../ipc/contracts/supervisor.ts';
 import { dial } from '../ipc/dial.ts';
 import { copiesOf } from '../state/db/copies.ts';
 import { copyReadable, damagedSource, isWhole, putInPlace, type Recovery } from '../state/db/recover.ts';
@@ -33,12 +33,17 @@ export async function recoverStore(name: StoreName, input: Input): Promise<numbe
   const paths = home.profile(input.profile);
   const target = { home, paths, name, path: stores[name].path(home, paths), slot: slotOf(stores[name].slot, input.profile) };
   const from = textOption(input, 'from') ?? (existsSync(target.path) ? damagedSource(target.path) : target.path);
-  const isAhead = await pauseSlot(target);
+  const resume = await pauseSlot(target);
+  let code: number;
   try {
-    return await recoverStopped(target, from, input);
-  } finally {
-    if (isAhead) await withProgress(`starting ${target.slot}`, () => move(target, startSlot));
+    code = await recoverStopped(target, from, input);
+  } catch (thrown) {
+    // The error of the recovery is the one to report: the slot may fail for the same reason.
+    await resume().catch((second: unknown) => note(`agent: ${messageOf(second)}`));
+    throw thrown;
   }
+  await resume();
+  return code;
 }
 
 async function recoverStopped(target: Target, from: string, input: Input): Promise<number> {
@@ -80,16 +85,20 @@ function leave(path: string, input: Input): number {
 
 // --- the slot that writes it ---
 
-/** Stops it where a supervisor runs. Answers whether it is to be started again. */
-async function pauseSlot(target: Target): Promise<boolean> {
+/** Stops it where a supervisor runs. Answers how to start it again, when it ran. */
+async function pauseSlot(target: Target): Promise<() => Promise<void>> {
+  const { home, slot } = target;
   try {
-    const { workers } = await withSupervisor(target.home, (link) => link.call(status, {}));
-    const row = workers.find(({ slot }) => slot === target.slot);
-    if (!row || (row.desired !== 'up' && row.pid === null)) return false;
-    await withProgress(`stopping ${target.slot}`, () => move(target, stopSlot));
-    return row.desired === 'up';
+    const { workers } = await withSupervisor(home, (link) => link.call(status, {}));
+    const row = workers.find((worker) => worker.slot === slot);
+    if (!row || (row.desired !== 'up' && row.pid === null)) return async () => {};
+    await withProgress(`stopping ${slot}`, () => move(target, stopSlot));
+    // `slot.start` would keep an on-demand slot up for good.
+    const start = () =>
+      row.desired === 'up' ? move(target, startSlot) : withSupervisor(home, async (link) => void (await link.call(ensureSlot, { slot })));
+    return () => withProgress(`starting ${slot}`, start);
   } catch (thrown) {
-    if (isAgentError(thrown) && thrown.code === 'NO_SUPERVISOR') return false;
+    if (isAgentError(thrown) && thrown.code === 'NO_SUPERVISOR') return async () => {};
     throw thrown;
   }
 }

@@ -1,5 +1,5 @@
 /** Slots as a user names them, and the three commands that act on one. */
-import { AgentError, isAgentError } from '../base/errors.ts';
+import { AgentError, isAgentError, messageOf } from '../base/errors.ts';
 import { exitCodes } from '../base/exitCodes.ts';
 import { formatDuration } from '../base/time.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
@@ -32,7 +32,7 @@ export async function restartSlots(input: Input): Promise<number> {
   if (unknown !== undefined) throw unknownName('slot', unknown, knownSlots(home), 'UNKNOWN_SLOT');
   const receipts: Receipt[] = [];
   for (const slot of new Set(slots)) {
-    const receipt = await act(home, 'restart', slot, input);
+    const receipt = await act(home, 'restart', slot, input).catch((thrown: unknown) => failedReceipt('restart', slot, thrown));
     receipts.push(receipt);
     if (!input.json && receipt.ok) print(receiptSentence(receipt));
     else if (!input.json) printError(failure(receipt), false);
@@ -41,6 +41,13 @@ export async function restartSlots(input: Input): Promise<number> {
   if (input.json) printJson({ receipts });
   if (input.json && failed.length) printError(new AgentError('START_FAILED', failed.map((one) => failure(one).message).join('; ')), true);
   return failed.length ? exitCodes.failed : exitCodes.ok;
+}
+
+/** The command itself failed: the slots after it are tried all the same. */
+function failedReceipt(action: SlotAction, slot: string, thrown: unknown): Receipt {
+  const unknown = { old_pid: null, new_pid: null, ready_ms: null, downtime_ms: null, drained_ms: null, interrupted_turns: 0 };
+  const at = new Date().toISOString();
+  return { slot, action, cause: `agent ${action}`, actor: 'cli', ok: false, error: messageOf(thrown), at, ...unknown };
 }
 
 /** Errors: NO_SUPERVISOR. */

@@ -30,8 +30,12 @@ export async function watchStatus(home: Home): Promise<Snapshot | undefined> {
   let snapshot: Snapshot | undefined;
   let trendAtMs = 0;
   let isOver = false;
+  let isDrawing = false;
   const draw = async () => {
-    const found = await currentSnapshot(home);
+    // A service that does not answer takes longer than the pause between two draws.
+    if (isDrawing) return;
+    isDrawing = true;
+    const found = await currentSnapshot(home).finally(() => (isDrawing = false));
     if (isOver) return;
     const nowMs = Date.now();
     snapshot = found;

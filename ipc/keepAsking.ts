@@ -20,6 +20,8 @@ export interface Asking {
   socket: string;
   /** A try failed and is repeated; `sinceMs` (performance clock) is the first failure in a row. */
   onWaiting?(cause: AgentError, sinceMs: number): void;
+  /** The worker can be reached: resolves when the work may be asked of it. */
+  admitted?: (() => Promise<void>) | undefined;
   /** It waits no longer: the worker has taken the work. Also called when nothing had to wait. */
   onTaken?(): void;
 }
@@ -45,7 +47,7 @@ export async function keepAsking<T>(worker: Client, call: () => Promise<T>, aski
         asking.onTaken?.();
       };
       try {
-        return await Promise.race([once(worker, call, { cancel, onTaken }), left.promise]);
+        return await Promise.race([once(worker, call, { cancel, onTaken, admitted: asking.admitted }), left.promise]);
       } catch (thrown) {
         if (leaving.aborted) return undefined;
         if (!mustWait(thrown) || cancel?.aborted) throw thrown;
@@ -63,10 +65,11 @@ export async function keepAsking<T>(worker: Client, call: () => Promise<T>, aski
 async function once<T>(
   worker: Client,
   call: () => Promise<T>,
-  { cancel, onTaken }: { cancel: AbortSignal | undefined; onTaken: () => void },
+  { cancel, onTaken, admitted }: Pick<Asking, 'cancel' | 'admitted'> & { onTaken: () => void },
 ): Promise<T> {
   // First the connection: a hello that times out has reached nothing.
   await worker.link(cancel);
+  await admitted?.();
   const timer = setTimeout(onTaken, TAKEN_MS);
   try {
     const answer = await call();

@@ -49,6 +49,15 @@ export function startTimeOf(pid: number): number | undefined {
   }
 }
 
+/** Only to the process that was proved: a pid alone may belong to another one by now. */
+export function signalProcess(one: ProcessIdentity, name: NodeJS.Signals): void {
+  try {
+    if (isSameProcess(one)) process.kill(one.pid, name);
+  } catch {
+    // it is gone, or belongs to another user
+  }
+}
+
 /** Stopped by a signal (SIGSTOP) or a debugger. False where the system does not show it. */
 export function isStopped(pid: number): boolean {
   try {

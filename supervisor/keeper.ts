@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { limits } from '../base/limits.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import { within } from '../base/time.ts';
-import { isSameProcess, type ProcessIdentity } from '../state/processIdentity.ts';
+import { signalProcess, type ProcessIdentity } from '../state/processIdentity.ts';
 
 export interface KeeperHost {
   /** A new process tag: the next supervisor and `agent down` find the keeper by it. */
@@ -82,7 +82,7 @@ export class Keeper {
     const former = this.#child;
     this.#child = next;
     former?.kill('SIGKILL');
-    for (const one of this.#former) if (isSameProcess(one)) process.kill(one.pid, 'SIGKILL');
+    for (const one of this.#former) signalProcess(one, 'SIGKILL');
     this.#former = [];
   }
 

@@ -7,7 +7,7 @@ import { ping } from '../../ipc/contracts/peer.ts';
 import { down, type Receipt } from '../../ipc/contracts/supervisor.ts';
 import type { Link } from '../../ipc/link.ts';
 import { openHome, type Home } from '../../state/home.ts';
-import { isStopped } from '../../state/processIdentity.ts';
+import { isStopped, signalProcess } from '../../state/processIdentity.ts';
 import { supervisorsOf, taggedProcesses } from '../../state/serviceProcesses.ts';
 import { drainOption, jsonOption, type Command, type Input } from '../command.ts';
 import { dialSupervisor, notResponding } from '../connect.ts';
@@ -76,7 +76,7 @@ async function stopService(home: Home, drain: boolean): Promise<Ended> {
   let receipts: Receipt[] | undefined;
   for (let round = 1; ; round++) {
     const supervisors = supervisorsOf(home);
-    for (const { pid } of supervisors.filter(({ pid }) => isStopped(pid))) process.kill(pid, 'SIGCONT');
+    for (const one of supervisors.filter(({ pid }) => isStopped(pid))) signalProcess(one, 'SIGCONT');
     const { patience, ...answer } = await askDown(home, { drain, isThere: supervisors.length > 0 });
     receipts = answer.receipts ?? receipts;
     const ended = await endSupervisors(home, patience);

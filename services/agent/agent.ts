@@ -155,7 +155,7 @@ export async function startAgent(context: WorkerContext): Promise<WorkerService>
       company[Symbol.dispose]();
       await toolbox[Symbol.asyncDispose]();
       await search.close();
-      guard[Symbol.dispose]();
+      await guard[Symbol.asyncDispose]();
       store.close();
       lock[Symbol.dispose]();
     },

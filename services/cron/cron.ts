@@ -55,7 +55,7 @@ export async function startCron(context: WorkerContext): Promise<WorkerService> 
     async [Symbol.asyncDispose]() {
       clearInterval(pruning);
       tellFacts.cancel();
-      desks[Symbol.dispose]();
+      await desks[Symbol.asyncDispose]();
     },
   };
 }
@@ -122,7 +122,7 @@ function handlers(desks: Desks, changed: () => void): Handler[] {
       refuseWhilePaused(context);
       refuseOverload(runner, job);
       const { executionId } = claimOutside(store, { job, trigger: 'manual', nowMs: Date.now() });
-      runner.add(executionId!);
+      runner.add([executionId!]);
       return { execution_id: executionId! };
     }),
     handle(contract.claimJob, (params) => {
@@ -181,7 +181,7 @@ function claimForFire(
     nowMs: Date.now(),
   });
   if (claimed) {
-    runner.add(executionId!);
+    runner.add([executionId!]);
     scheduler.wake();
   }
   return { claimed, execution_id: executionId };

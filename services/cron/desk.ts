@@ -19,7 +19,7 @@ import { createRunner, type Runner } from './runner.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import { openCronStore, type CronStore } from './store.ts';
 
-export interface Desk extends Disposable {
+export interface Desk extends AsyncDisposable {
   /** Of this profile, whichever the worker itself has. */
   context: WorkerContext;
   store: CronStore;
@@ -31,7 +31,7 @@ export interface Desk extends Disposable {
   start(): void;
 }
 
-export interface Desks extends Disposable {
+export interface Desks extends AsyncDisposable {
   /** Errors: UNKNOWN_PROFILE, and those of opening its store. */
   of(profile: string): Desk;
   /** Those that are open, the default one first. */
@@ -50,16 +50,17 @@ export function createDesks(context: WorkerContext, onChange: () => void): Desks
   let leaving = false;
   const lookSoon = coalesced(() => desks.look());
 
-  const close = (name: string): void => {
-    open.get(name)?.[Symbol.dispose]();
+  const close = async (name: string): Promise<void> => {
+    const desk = open.get(name);
     open.delete(name);
+    await desk?.[Symbol.asyncDispose]();
   };
   /** A profile that was deleted or renamed takes its jobs along, once none of them runs. Answers whether one does. */
   const forgetGone = (): boolean => {
     const names = listProfiles(context.home);
     const gone = [...open.values()].filter((desk) => !names.includes(desk.context.profile));
     const busy = gone.filter(({ runner }) => runner.active().length > 0);
-    for (const desk of gone) if (!busy.includes(desk)) close(desk.context.profile);
+    for (const desk of gone) if (!busy.includes(desk)) void close(desk.context.profile);
     leaving = busy.length > 0;
     return leaving;
   };
@@ -102,10 +103,10 @@ export function createDesks(context: WorkerContext, onChange: () => void): Desks
       }
       onChange();
     },
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       lookSoon.cancel();
       watching?.[Symbol.dispose]();
-      for (const name of open.keys()) close(name);
+      await Promise.all([...open.keys()].map(close));
     },
   };
   desks.of(context.profile);
@@ -121,7 +122,7 @@ function openDesk(context: WorkerContext, onChange: () => void): Desk {
     context,
     store,
     isBusy: runner.isBusy,
-    onClaimed: (ids) => ids.forEach(runner.add),
+    onClaimed: runner.add,
     onHeld: onChange,
   });
   const prune = () => {
@@ -146,10 +147,10 @@ function openDesk(context: WorkerContext, onChange: () => void): Desk {
         .then(scheduler.wake, (thrown: unknown) => context.log.error(`open runs could not be taken up: ${messageOf(thrown)}`));
       handover.wake();
     },
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       scheduler[Symbol.dispose]();
       handover[Symbol.dispose]();
-      guard[Symbol.dispose]();
+      await guard[Symbol.asyncDispose]();
       store[Symbol.dispose]();
     },
   };

@@ -5,7 +5,7 @@
  */
 import { AgentError, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { formatDuration, isoTime } from '../../base/time.ts';
+import { deferred, formatDuration, isoTime } from '../../base/time.ts';
 import { askTurn } from '../../ipc/keepAsking.ts';
 import type { Client } from '../../ipc/client.ts';
 import { turnProgress, type TurnOutcome } from '../../ipc/contracts/agent.ts';
@@ -19,8 +19,8 @@ import { endStray, EXECUTION_VARIABLE, runScript } from './script.ts';
 import type { CronStore, JobRow, RunRow } from './store.ts';
 
 export interface Runner {
-  /** Takes a claimed execution; runs it when there is room. */
-  add(executionId: string): void;
+  /** Takes claimed executions; runs each when there is room. */
+  add(executionIds: readonly string[]): void;
   /** A run of this job is under way or waits. */
   isBusy(jobId: string): boolean;
   waiting(jobId: string): number;
@@ -46,50 +46,48 @@ export function createRunner(parts: RunnerParts): Runner {
   const { context, store, onChange } = parts;
   const queue: { executionId: string; jobId: string }[] = [];
   const running = new Map<string, { jobId: string; name: string; done: Promise<void> }>();
-  const waits = createWaits(parts);
+  const waits = createWaits(parts, () => fill());
   const interrupt = new AbortController();
   let draining = false;
 
   const parallelMax = () => context.config().config.cron?.max_parallel_jobs ?? limits.cron.parallelMax;
   const jobRuns = (jobId: string) => [...running.values()].some((run) => run.jobId === jobId);
 
-  const startNext = (): void => {
-    // A run that waits for the agent keeps no place from the others.
-    while (!draining && running.size - waits.ids.size < parallelMax()) {
+  // A run that waits for the agent takes no place, until it asks again.
+  const hasPlace = () => running.size - waits.ids.size + waits.asking.size < parallelMax();
+
+  const start = ({ executionId, jobId }: { executionId: string; jobId: string }): void => {
+    const run = store.run(executionId);
+    if (!run) return;
+    const job = store.job(jobId);
+    const done = (job ? carryOut(parts, { run, job, interrupt: interrupt.signal, waits }) : skipRemoved(parts, run))
+      .catch((thrown: unknown) => context.log.error(`${job?.name ?? jobId}: ${messageOf(thrown)}`, { execution_id: executionId }))
+      .finally(() => {
+        running.delete(executionId);
+        waits.forget(executionId);
+        onChange();
+        fill();
+      });
+    running.set(executionId, { jobId, name: `${job?.name ?? jobId} (${executionId})`, done });
+    onChange();
+  };
+
+  /** Those that have waited for the agent come first. */
+  const fill = (): void => {
+    while (!draining && hasPlace()) {
+      if (waits.admitNext()) continue;
       const index = queue.findIndex(({ jobId }) => !jobRuns(jobId));
       if (index < 0) return;
-      const [{ executionId, jobId }] = queue.splice(index, 1) as [{ executionId: string; jobId: string }];
-      const run = store.run(executionId);
-      const job = store.job(jobId);
-      if (!run) continue;
-      if (!job) {
-        store.endRun(executionId, {
-          status: 'skipped',
-          atMs: Date.now(),
-          error: 'the job was removed',
-          outputPath: null,
-          delivery: 'none',
-        });
-        continue;
-      }
-      const done = carryOut(parts, { run, job, interrupt: interrupt.signal, waits })
-        .catch((thrown: unknown) => context.log.error(`${job.name}: ${messageOf(thrown)}`, { execution_id: executionId }))
-        .finally(() => {
-          running.delete(executionId);
-          waits.ids.delete(executionId);
-          onChange();
-          startNext();
-        });
-      running.set(executionId, { jobId, name: `${job.name} (${executionId})`, done });
-      onChange();
+      start(queue.splice(index, 1)[0]!);
     }
   };
 
-  const add = (executionId: string): void => {
-    const run = store.run(executionId);
-    if (!run) return;
-    queue.push({ executionId, jobId: run.job_id });
-    startNext();
+  const add = (executionIds: readonly string[]): void => {
+    for (const executionId of executionIds) {
+      const run = store.run(executionId);
+      if (run) queue.push({ executionId, jobId: run.job_id });
+    }
+    fill();
   };
 
   return {
@@ -115,7 +113,7 @@ export function createRunner(parts: RunnerParts): Runner {
     async recover() {
       for (const run of store.openRuns()) {
         if (await abandonedScript(parts, run)) continue;
-        add(run.execution_id);
+        add([run.execution_id]);
       }
     },
   };
@@ -139,6 +137,11 @@ async function abandonedScript({ context, store }: RunnerParts, run: RunRow): Pr
   return true;
 }
 
+async function skipRemoved(parts: RunnerParts, { execution_id: id, job_id: jobId }: RunRow): Promise<void> {
+  const end = { status: 'skipped', atMs: Date.now(), error: 'the job was removed', outputPath: null, delivery: 'none' } as const;
+  await stored(parts, { id: jobId, name: jobId }, () => parts.store.endRun(id, end));
+}
+
 interface Work {
   run: RunRow;
   job: JobRow;
@@ -149,13 +152,22 @@ interface Work {
 /** Runs whose agent cannot take them now; their reason is stored in the row, for `agent cron runs`. */
 interface Waits {
   ids: Map<string, { cause: AgentError; sinceMs: number }>;
+  /** Of these, those that have a place again and ask the agent once more. */
+  asking: Set<string>;
+  /** Resolves when the run has a place again. */
+  admitted(run: RunRow): Promise<void>;
+  /** Gives the oldest that waits for a place one; false = none does. */
+  admitNext(): boolean;
+  forget(executionId: string): void;
   begin(run: RunRow, cause: AgentError, sinceMs: number): void;
   end(run: RunRow): void;
   facts(): WaitingWork[];
 }
 
-function createWaits({ context, store, onChange }: RunnerParts): Waits {
+function createWaits({ context, store, onChange }: RunnerParts, onPlace: () => void): Waits {
   const ids: Waits['ids'] = new Map();
+  const asking: Waits['asking'] = new Set();
+  const admissions = new Map<string, () => void>();
   const slot = profileSlot('agent', context.profile);
   const note = (run: RunRow, reason: string | null): void => {
     try {
@@ -167,13 +179,40 @@ function createWaits({ context, store, onChange }: RunnerParts): Waits {
   };
   return {
     ids,
+    asking,
+    async admitted({ execution_id: id }) {
+      if (!ids.has(id) || asking.has(id)) return;
+      const admission = deferred<void>();
+      admissions.set(id, () => admission.resolve());
+      onPlace();
+      await admission.promise;
+    },
+    admitNext() {
+      const [next] = admissions;
+      if (!next) return false;
+      const [id, admit] = next;
+      admissions.delete(id);
+      asking.add(id);
+      admit();
+      return true;
+    },
+    forget(id) {
+      ids.delete(id);
+      asking.delete(id);
+      admissions.delete(id);
+    },
     begin(run, cause, sinceMs) {
-      const before = ids.get(run.execution_id);
-      ids.set(run.execution_id, { cause, sinceMs });
+      const { execution_id: id } = run;
+      const before = ids.get(id);
+      ids.set(id, { cause, sinceMs });
+      asking.delete(id);
       if (before?.cause.code !== cause.code) note(run, `waiting for ${slot}: ${cause.message}`);
+      onPlace();
     },
     end(run) {
-      if (ids.delete(run.execution_id)) note(run, null);
+      const { execution_id: id } = run;
+      asking.delete(id);
+      if (ids.delete(id)) note(run, null);
     },
     facts() {
       const latest = [...ids.values()].at(-1);
@@ -209,7 +248,7 @@ async function carryOut(parts: RunnerParts, work: Work): Promise<void> {
   if (result !== undefined) await stored(parts, job, () => finish(parts, { run, job }, result));
 }
 
-const stored = <T>({ context }: RunnerParts, job: JobRow, write: () => T): Promise<T> =>
+const stored = <T>({ context }: RunnerParts, job: Pick<JobRow, 'id' | 'name'>, write: () => T): Promise<T> =>
   untilStored(write, {
     path: context.paths.cronDb,
     signal: context.signal,
@@ -289,6 +328,7 @@ async function turnStage({ context }: RunnerParts, { run, job, waits }: Work, te
       leaving: context.signal,
       cancel: budget.signal,
       socket: context.home.run.socket(slot),
+      admitted: () => waits.admitted(run),
       onWaiting(cause, sinceMs) {
         clearTimeout(timer);
         waits.begin(run, cause, sinceMs);

@@ -170,7 +170,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
       await platforms.close();
       tell.cancel();
       stateFile.phase('stopped', 'stopped as asked');
-      guard[Symbol.dispose]();
+      await guard[Symbol.asyncDispose]();
       store[Symbol.dispose]();
       lock[Symbol.dispose]();
     },

@@ -3,13 +3,14 @@
  * gets its name only after it was synced and checked.
  */
 import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import { syncFile } from '../atomicFile.ts';
-import { openReadOnly, storeError } from './open.ts';
+import { openReadOnly, storeError, type Db } from './open.ts';
 import type { StoreName } from './stores.ts';
 
 /** Larger than any store: the copy is of one instant, and no writer makes it begin again. */
@@ -50,7 +51,7 @@ export async function copyStore({ dir, name, path, atMs }: CopyOrder): Promise<s
   const final = copyPath(dir, name, atMs);
   const work = `${final}.${hexId(8)}.tmp`;
   mkdirSync(copiesDir(dir), { recursive: true, mode: 0o700 });
-  refuseWithoutRoom(dir, path);
+  refuseWithoutRoom(dir, path, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) + limits.state.copyReserveBytes);
   const db = openReadOnly(path);
   try {
     closeSync(openSync(work, 'wx', 0o600));
@@ -70,6 +71,38 @@ export async function copyStore({ dir, name, path, atMs }: CopyOrder): Promise<s
   }
 }
 
+/**
+ * Every row of an open store, also of one whose file was deleted; what is stored meanwhile is included. Copies in steps, so
+ * that the loop keeps turning; the last step waits until the others are on the disk, which leaves it little to sync.
+ * Errors: DISK_FULL, and those of SQLite and the system.
+ */
+export async function copyOpenStore(db: Db, to: string): Promise<void> {
+  const pages = db.pragma('page_count', { simple: true }) as number;
+  refuseWithoutRoom(dirname(to), to, pages * (db.pragma('page_size', { simple: true }) as number));
+  closeSync(openSync(to, 'wx', 0o600));
+  let isSynced: boolean | undefined;
+  const progress = ({ remainingPages }: Database.BackupMetadata): number => {
+    if (remainingPages > STEP_PAGES) return STEP_PAGES;
+    if (isSynced === undefined) {
+      isSynced = false;
+      // The last step syncs again and reports what fails.
+      void flush(to).finally(() => (isSynced = true));
+    }
+    return isSynced ? STEP_PAGES : 0;
+  };
+  await db.backup(to, { progress });
+  syncFile(to);
+}
+
+/** Some milliseconds of work. */
+const STEP_PAGES = 500;
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r+').catch(() => undefined);
+  await file?.sync().catch(() => {});
+  await file?.close().catch(() => {});
+}
+
 /** Checked page by page, private and on disk. */
 function finishCopy(work: string): void {
   const copy = new Database(work);
@@ -85,11 +118,10 @@ function finishCopy(work: string): void {
   syncFile(work);
 }
 
-function refuseWithoutRoom(dir: string, path: string): void {
+function refuseWithoutRoom(dir: string, path: string, neededBytes: number): void {
   const { bavail, bsize } = statfsSync(dir);
-  const needed = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) + limits.state.copyReserveBytes;
-  if (bavail * bsize >= needed) return;
-  throw new AgentError('DISK_FULL', `a copy of ${path} needs ${Math.ceil(needed / 2 ** 20)} MiB of free space`, {
+  if (bavail * bsize >= neededBytes) return;
+  throw new AgentError('DISK_FULL', `a copy of ${path} needs ${Math.ceil(neededBytes / 2 ** 20)} MiB of free space`, {
     fix: 'free some disk space; the copy is tried again within the hour',
   });
 }

@@ -1,8 +1,10 @@
 /** Changing jobs, jobs of several profiles, and what is shown of them: a real cron worker. */
-import { existsSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { sleep } from '../../base/time.ts';
 import * as cron from '../../ipc/contracts/cron.ts';
+import { report } from '../../ipc/contracts/peer.ts';
 import { deleteProfile, renameProfile } from '../../state/profiles.ts';
 import { fakeAgent } from '../fakes/agentTurns.ts';
 import { testHome } from '../harness/home.ts';
@@ -125,4 +127,40 @@ t.test('a job that has completed wakes with another schedule, and its output can
   rmSync(join(home.cronOutput, job.id), { recursive: true });
   await t.rejects(link.call(cron.runOutput, { execution_id }), { code: 'NOT_FOUND' });
   await t.rejects(link.call(cron.runOutput, { execution_id: '../../x' }), { code: 'NOT_FOUND' });
+});
+
+t.test('runs that waited for the agent keep to max_parallel_jobs when it comes', async (t) => {
+  using home = testHome();
+  writeFileSync(home.config, 'cron: { max_parallel_jobs: 1 }\n');
+  await using worker = await startWorker(home, 'cron');
+  using link = await worker.dial();
+  for (const prompt of ['a', 'b', 'c']) {
+    const { job } = await link.call(cron.createJob, { schedule: 'every 1d', prompt });
+    await link.call(cron.runJob, { job_id: job.id });
+  }
+  const held = async () => ((await link.call(report, {})).facts.waiting as { held: number }[])[0]?.held;
+  await until('all wait for the agent', async () => (await held()) === 3);
+  let running = 0;
+  const atOnce: number[] = [];
+  await using agent = await fakeAgent(home, async () => {
+    atOnce.push(++running);
+    // Longer than it takes the others to connect.
+    await sleep(500);
+    running--;
+    return 'done';
+  });
+  await until('each had its turn', () => agent.turns.length === 3, 60_000);
+  t.same(atOnce, [1, 1, 1]);
+});
+
+t.test('a name is taken by jobs of the same creator only, and an exact name is found behind ids that begin with it', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'cron');
+  using link = await worker.dial();
+  const create = (name: string, createdBy: string | null) =>
+    link.call(cron.createJob, { schedule: 'every 1d', prompt: 'go', name, created_by: createdBy });
+  await create('report', null);
+  await create('report', 'chat:irc:#room');
+  await t.rejects(create('report', null), { code: 'INVALID_PARAMS' });
+  await t.rejects(create('report', 'chat:irc:#room'), { code: 'INVALID_PARAMS' });
 });

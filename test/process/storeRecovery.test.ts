@@ -13,6 +13,7 @@ import { connect } from '../harness/agentClient.ts';
 import { cliService } from '../harness/cliService.ts';
 import { testHome } from '../harness/home.ts';
 import { fixture, node, startTestBroker } from '../harness/mcp.ts';
+import { homeOnTmpfs, mounts } from '../harness/smallDisk.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot, startWorker } from '../harness/worker.ts';
 
@@ -121,6 +122,40 @@ t.test('a store that is deleted or replaced under its worker is written back wit
     using again = await connect(next);
     t.match((await again.turn(session, 'say: 1 word')).complete, { status: 'complete' });
   }
+});
+
+t.test('a deleted store that cannot be written back keeps its worker until it can', mounts, async (t) => {
+  using home = testHome();
+  using disk = homeOnTmpfs(home, 8_192);
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  const session = await client.create({ source: 'cli', title: 'Before' });
+  await client.turn(session, 'say: 1 word');
+  for (const suffix of ['', '-wal', '-shm']) rmSync(home.stateDb + suffix);
+  disk.fill();
+  const problems = async () => (await client.link.call(report, {})).facts.problems as { what: string }[] | undefined;
+  await until('the loss is reported', async () => (await problems())?.some(({ what }) => what.includes(home.stateDb)));
+  t.equal(worker.child.exitCode, null, 'it has the only copy');
+  t.notOk(existsSync(home.stateDb));
+  disk.empty();
+  await until('the worker ends', () => worker.child.exitCode !== null);
+  t.match([worker.child.exitCode, worker.output()], [1, /STORE_REPLACED/]);
+  t.equal(count(home.stateDb, "SELECT count(*) FROM messages WHERE role = 'user'"), 1);
+  t.same(
+    readdirSync(home.root).filter((name) => name.endsWith('.tmp')),
+    [],
+  );
+});
+
+t.test('a store that was deleted is written back when its worker is stopped before it has noticed', async (t) => {
+  using home = testHome();
+  await using worker = await startWorker(home, 'agent', { demo: true });
+  using client = await connect(worker);
+  const session = await client.create({ source: 'cli', title: 'Before' });
+  await client.turn(session, 'say: 1 word');
+  for (const suffix of ['', '-wal', '-shm']) rmSync(home.stateDb + suffix);
+  await worker.kill('SIGTERM');
+  t.equal(count(home.stateDb, "SELECT count(*) FROM messages WHERE role = 'user'"), 1);
 });
 
 t.test('a damaged mcp.db costs the audit, not the tools', async (t) => {
