@@ -18,6 +18,8 @@ export const toolLimits = {
   /** Reference, Memory: characters of MEMORY.md and USER.md. */
   memoryMaxChars: 2_200,
   userMaxChars: 1_375,
+  /** Folders of notes, one a conversation of a chat: 4 MB at most. */
+  chatNotesMax: 1_000,
   /** After SIGKILL to a command's group: what left the group is looked for, and must be gone, within this. */
   treeMs: 1_500,
   /** Background commands of one session, and of all, that run at once; ended ones stay readable up to this many. */

@@ -18,6 +18,9 @@ export type PrincipalKind = Principal['kind'];
 
 export const OWNER: Principal = { kind: 'owner' };
 
+/** Where the owner is, behind the token of the home or a sign-in. A surface that is not listed has the fewest rights. */
+const OWN_SURFACES: ReadonlySet<string> = new Set(['api', 'batch', 'cli', 'desktop', 'other', 'tui']);
+
 export interface Origin {
   surface: string;
   /** Chat platform, on the gateway surface. */
@@ -33,7 +36,7 @@ export interface Origin {
 export function principalOf({ surface, platform = 'gateway', scope, isOwner = false, stored }: Origin): Principal {
   if (stored) return decodePrincipal(stored);
   if (surface === 'scheduled_task') return { kind: 'schedule' };
-  if (surface !== 'gateway') return OWNER;
+  if (surface !== 'gateway') return OWN_SURFACES.has(surface) ? OWNER : NOBODY;
   return { kind: platform === 'webhook' ? 'webhook' : isOwner ? 'chat_owner' : 'chat', platform, scope };
 }
 

@@ -29,6 +29,7 @@ import { processGroups, recover } from './recover.ts';
 import { Requests } from './requests.ts';
 import { rpcHandlers } from './rpc.ts';
 import { defaultDirectory, infoOf, leftBehind, removeSessions, type SessionParts } from './sessions.ts';
+import { forgetChatNotes } from './principal.ts';
 import { retire } from './retention.ts';
 import { Search } from './search.ts';
 import type { Store } from './store.ts';
@@ -192,6 +193,8 @@ async function keepHouse(parts: SessionParts): Promise<void> {
     const removed = await retire(parts, context.config().config.sessions, nowMs);
     if (removed > 0) context.log.info(`${removed} sessions that nobody used any more were removed`);
     forgetAttachments(context, store);
+    const forgotten = forgetChatNotes(context.paths.memories);
+    if (forgotten > 0) context.log.info(`the notes of the ${forgotten} chats that were silent longest were removed`);
   } catch (thrown) {
     // A worker that stops closes its store; the next one goes on.
     if (store.db.open) context.log.warn('what is too old could not be removed', errorFields(thrown));

@@ -13,7 +13,7 @@ import type { WaitingWork } from '../../ipc/contracts/peer.ts';
 import { untilStored } from '../../state/db/untilStored.ts';
 import type { Attachment, Snapshot } from '../../ipc/contracts/rpcRecords.ts';
 import { announceInfo, announceQueue, inflightOf, performTurn, type EngineParts, type Running } from './engine.ts';
-import { isSamePrincipal, principalOfPrompt } from './principal.ts';
+import { isSamePrincipal, principalOfPrompt, surfaceOfPrompt } from './principal.ts';
 import { completePayload, settleCutTurn } from './recover.ts';
 import type { BusyMode, MessageRecord, NewPrompt, TurnCause } from './transcripts.ts';
 import { recordTurn } from './usage.ts';
@@ -314,7 +314,7 @@ export class Turns {
       emit('session.title', { session_id: sessionId, title });
       session = { ...session, title };
     }
-    const surface = prompt.surface ?? 'other';
+    const surface = surfaceOfPrompt(session, prompt);
     return {
       id,
       session,

@@ -123,6 +123,8 @@ t.test('a principal comes from the surface, or from whoever made the session, an
   t.same(principalOf({ surface: 'scheduled_task', scope, stored: encodePrincipal(chat) }), chat);
   t.same(principalOf({ surface: 'scheduled_task', scope }), schedule);
   for (const surface of ['cli', 'tui', 'desktop', 'api', 'other']) t.same(principalOf({ surface, platform: 'irc', scope }), OWNER);
+  for (const surface of ['', 'mcp', 'api_key', 'profile', 'Owner'])
+    t.equal(principalOf({ surface, scope }).kind, 'webhook', `${surface} is not listed`);
   t.equal(encodePrincipal(tier), encodePrincipal(chat), 'what the owner made from a chat runs later as that chat');
   for (const text of ['', 'null', '{', '{"kind":"chat_owner"}', '{"kind":"root"}', '[]'])
     t.equal(decodePrincipal(text).kind, 'webhook', text);

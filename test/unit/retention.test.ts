@@ -1,6 +1,9 @@
 /** What goes by itself, on a real store without a worker around it. */
+import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import type { EventLog } from '../../services/agent/events.ts';
+import { forgetChatNotes } from '../../services/agent/principal.ts';
 import { prune, retire, type RetentionParts } from '../../services/agent/retention.ts';
 import type { Search } from '../../services/agent/search.ts';
 import { Store } from '../../services/agent/store.ts';
@@ -88,4 +91,17 @@ t.test('many sessions go in small steps, the loop goes round between them, and t
   t.ok(rounds >= 5, `the loop went round ${rounds} times`);
   t.ok(freedBytes > 2_000_000, `${freedBytes} bytes`);
   t.equal(parts.store.db.pragma('freelist_count', { simple: true }), 0);
+});
+
+t.test('notes of chats: those that changed theirs last stay', async (t) => {
+  using home = testHome();
+  const dir = join(home.memories, 'chats');
+  for (let n = 0; n < 5; n++) {
+    mkdirSync(join(dir, `chat${n}`), { recursive: true });
+    utimesSync(join(dir, `chat${n}`), 1_000 + n, 1_000 + ((n + 2) % 5));
+  }
+  t.equal(forgetChatNotes(home.memories, 5), 0);
+  t.equal(forgetChatNotes(home.memories, 3), 2);
+  t.same(readdirSync(dir).toSorted(), ['chat0', 'chat1', 'chat2']);
+  t.equal(forgetChatNotes(join(home.root, 'none'), 3), 0);
 });
