@@ -16,6 +16,8 @@ import { runQueue } from './queueCommand.ts';
 import { sessionLines } from './views.ts';
 
 const SESSIONS_SHOWN = 20;
+/** The newest ones whose titles and beginnings are searched. */
+const SESSIONS_SEARCHED = 500;
 const HISTORY_SHOWN = 20;
 
 export const sessionCommands: readonly SlashCommand[] = [
@@ -63,9 +65,13 @@ export const sessionCommands: readonly SlashCommand[] = [
     surfaces: ownSurfaces,
     busy: 'allowed',
     async run({ host, args }) {
-      const { sessions } = await host.call('session.list', { limit: SESSIONS_SHOWN });
-      const words = args.toLowerCase();
-      const shown = sessions.filter(({ title, preview }) => `${title ?? ''} ${preview}`.toLowerCase().includes(words));
+      const words = args.toLowerCase().split(/\s+/).filter(Boolean);
+      const { sessions } = await host.call('session.list', { limit: words.length > 0 ? SESSIONS_SEARCHED : SESSIONS_SHOWN });
+      const hasWords = ({ title, preview }: (typeof sessions)[number]) => {
+        const shown = `${title ?? ''} ${preview}`.toLowerCase();
+        return words.every((word) => shown.includes(word));
+      };
+      const shown = sessions.filter(hasWords).slice(0, SESSIONS_SHOWN);
       return text(sessionLines(shown, sessions), { sessions: shown });
     },
   },

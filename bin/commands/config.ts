@@ -125,9 +125,12 @@ async function get(input: Input): Promise<number> {
   if (value === undefined) {
     requireKnownKey(parseKeyPath(dotted), dotted);
     const literal = literalKey(file, parseKeyPath(dotted));
-    const fix = literal
-      ? `did you mean ${literal}? a backslash makes a dot part of a name`
-      : `set it with: agent config set ${dotted} <value>`;
+    const { fieldsBelow } = await import('../../state/config/fields.ts');
+    const isSetting = Object.keys(fieldsBelow(parseKeyPath(dotted))).length > 0;
+    const advice = isSetting
+      ? `set it with: agent config set ${dotted} <value>`
+      : 'nothing reads such a key; see all: agent config explain';
+    const fix = literal ? `did you mean ${literal}? a backslash makes a dot part of a name` : advice;
     throw new AgentError('NOT_FOUND', `${dotted} is not set`, { fix });
   }
   if (input.json) printJson(value);
@@ -158,7 +161,9 @@ async function set(input: Input): Promise<number> {
   if (input.json) printJson({ path: file, key: dotted, before: before ?? null, after, applies: change.kind, slots: slotsOf(change) });
   else {
     print(`${dotted}: ${before === undefined ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}  ${painter(out)('dim', file)}`);
-    note(whenInForce(change));
+    const ignored = parseConfigText(readText(file), file).ineffective.filter(({ key }) => `${dottedKey(keys)}.`.startsWith(`${key}.`));
+    if (ignored.length > 0) noteIneffective(ignored);
+    else note(whenInForce(change));
   }
   return exitCodes.ok;
 }
@@ -180,9 +185,8 @@ async function unset(input: Input): Promise<number> {
 /** The words of the page's form. */
 async function explain(input: Input): Promise<number> {
   const dotted = input.args[0];
-  const { configForm } = await import('../../state/config/fields.ts');
-  const all = Object.entries(configForm().fields);
-  const found = dotted === undefined ? all : all.filter(([name]) => name === dotted || name.startsWith(`${dotted}.`));
+  const { configForm, fieldsBelow } = await import('../../state/config/fields.ts');
+  const found = Object.entries(dotted === undefined ? configForm().fields : fieldsBelow(parseKeyPath(dotted)));
   if (found.length === 0) {
     requireKnownKey(parseKeyPath(dotted!), dotted!);
     throw new AgentError('NOT_FOUND', `nothing is written about ${dotted}`, { fix: 'see all keys: agent config explain' });
@@ -195,7 +199,7 @@ async function explain(input: Input): Promise<number> {
 function fieldText([name, field]: [string, ConfigField]): string {
   const paint = painter(out);
   const facts = [...valuesOf(field), whenInForce(classOf(parseKeyPath(name)))];
-  return [paint('bold', name), `  ${field.description}`, paint('dim', `  ${facts.join('; ')}`)].join('\n');
+  return [paint('bold', name), ...(field.description ? [`  ${field.description}`] : []), paint('dim', `  ${facts.join('; ')}`)].join('\n');
 }
 
 /** What a key takes, and what it is when nothing is said. */

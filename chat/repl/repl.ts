@@ -184,7 +184,7 @@ class Repl {
     view.submitting();
     try {
       const { status } = await this.#conversation.submit(text, files.length ? { attachments: files.map((path) => ({ path })) } : {});
-      if (status === 'queued') this.tell('Queued behind the running turn; /queue shows what waits.');
+      if (status === 'queued') this.tell('It runs after the current turn; /queue lists the waiting prompts.');
     } catch (thrown) {
       // Nothing was taken: it stands there again.
       attachments.push(...files);
@@ -250,11 +250,13 @@ class Repl {
     const open = args.startsWith('/');
     if (choices.length === 0 && !open) return this.#screen.line(text);
     for (const line of rest) this.#screen.line(line);
+    // The second one leaves everything as it is.
+    const isYesOrNo = choices.length === 2 && choices[1]!.line === '';
     this.#show(
       id,
       new Card({
         title: [first],
-        options: choices.map(({ label }) => ({ label })),
+        options: isYesOrNo ? choices.map(({ label }, index) => ({ label, letter: 'yn'[index]! })) : choices.map(({ label }) => ({ label })),
         free: open ? 'or write an answer' : undefined,
         tone: 'cyan',
         onPick: ([index]) => close(choices[index!]!.line),

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { classOf } from './classes.ts';
 import { categoryLabels, fieldWords } from './fieldWords.ts';
+import { dottedKey } from './diff.ts';
+import { platformSettings } from './platformSettings.ts';
 import { Config } from './schema.ts';
 
 export interface ConfigField {
@@ -39,6 +41,19 @@ export function configForm(): ConfigForm {
   };
 }
 
+/** Fields at and below a key, also below a name of the user's own (`providers.box`). Empty: nothing reads such a key. */
+export function fieldsBelow(path: readonly (string | number)[]): Record<string, ConfigField> {
+  let schema: z.ZodType | undefined = Config as z.ZodType;
+  for (const [depth, part] of path.entries()) {
+    const inner: z.ZodType = bare(schema);
+    if (depth === 1 && path[0] === 'platforms') schema = (platformSettings as Record<string, z.ZodType>)[String(part)];
+    else if (inner instanceof z.ZodObject) schema = (inner.shape as Record<string, z.ZodType>)[String(part)];
+    else schema = inner instanceof z.ZodRecord ? (inner.valueType as z.ZodType) : undefined;
+    if (!schema) return {};
+  }
+  return Object.fromEntries(leaves(schema, path.map(String)).map(([keys, leaf]) => [dottedKey(keys), fieldOf(keys, leaf)]));
+}
+
 /** Defaults as they would stand in the file. */
 export function configDefaults(): Record<string, unknown> {
   const all: Record<string, unknown> = {};
@@ -58,12 +73,14 @@ function leaves(schema: z.ZodType, path: string[]): [string[], z.ZodType][] {
   const inner = bare(schema);
   return inner instanceof z.ZodObject
     ? Object.entries(inner.shape as Record<string, z.ZodType>).flatMap(([name, part]) => leaves(part, [...path, name]))
-    : [[path, inner]];
+    : [[path, schema]];
 }
 
-const bare = (schema: z.ZodType): z.ZodType => (schema instanceof z.ZodOptional ? bare(schema.unwrap() as z.ZodType) : schema);
+const bare = (schema: z.ZodType): z.ZodType =>
+  schema instanceof z.ZodOptional || schema instanceof z.ZodDefault ? bare(schema.unwrap() as z.ZodType) : schema;
 
-function fieldOf(path: string[], schema: z.ZodType): ConfigField {
+function fieldOf(path: string[], written: z.ZodType): ConfigField {
+  const schema = bare(written);
   const key = path.join('.');
   const words = fieldWords[key];
   const change = classOf(path);
@@ -73,7 +90,7 @@ function fieldOf(path: string[], schema: z.ZodType): ConfigField {
     label: words?.label ?? labelOf(path.at(-1)!),
     description: words?.help ?? '',
     category: words?.category ?? path[0]!,
-    default: words?.default ?? null,
+    default: words?.default ?? (written instanceof z.ZodDefault ? written.def.defaultValue : null),
     options: schema instanceof z.ZodEnum ? schema.options.map(String) : null,
     min: bound(number?.minValue),
     max: bound(number?.maxValue),

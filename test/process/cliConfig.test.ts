@@ -217,3 +217,20 @@ t.test('a key is explained in the words of the page, and all keys with their cho
   t.match(all['dashboard.files_root'], { type: 'text', applies: 'slot', slots: ['dashboard'] });
   t.match(await cli(['config', 'explain', 'dashbord'], { home }), { code: 2, stderr: /did you mean dashboard\?/ });
 });
+
+t.test('explain describes keys below names of the user, and advice never names a key that is refused', async (t) => {
+  using home = testHome();
+  const explained = async (key: string) => JSON.parse((await cli(['config', 'explain', key, '--json'], { home })).stdout) as object;
+  t.match(await explained('platforms.irc'), {
+    'platforms.irc.port': { type: 'number', max: 65_535 },
+    'platforms.irc.tls': { default: false },
+  });
+  t.match(await explained('mcp_servers.any'), { 'mcp_servers.any.command': { type: 'text' } });
+  t.match(await explained('providers.box.kind'), { 'providers.box.kind': { type: 'choice' } });
+  t.match(errorOf(await cli(['config', 'explain', 'providers.box.nothing', '--json'], { home })), { code: 'NOT_FOUND' });
+  const fixOf = async (key: string) => errorOf(await cli(['config', 'get', key, '--json'], { home })).fix;
+  t.match(await fixOf('providers.box.kind'), /config set/);
+  t.notMatch(await fixOf('mcp_servers.a.b'), /config set/);
+  const forced = await cli(['config', 'set', 'a.b.c', '1', '--force'], { home });
+  t.match(forced, { code: 0, stderr: /config\.yaml/ }, 'what was written without effect is named with its place');
+});
