@@ -243,7 +243,7 @@ export const errorTable = {
   NOT_FOUND: { rpc: 4702, retry: false, means: 'The thing named does not exist.' },
   UNKNOWN_COMMAND: { rpc: 4703, retry: false, means: 'No slash command has that name here; the message names the nearest.' },
   // accounts
-  PORTAL_UNAVAILABLE: { rpc: 4901, retry: false, means: 'No account portal is configured, so there is nothing to sign in to.' },
+  PORTAL_UNAVAILABLE: { rpc: 4901, retry: false, means: 'The account portal is not configured, or not available for this.' },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorTable;

@@ -105,8 +105,8 @@ export const infoCommands: readonly SlashCommand[] = [
     category: 'info',
     busy: 'allowed',
     run() {
-      throw new AgentError('PORTAL_UNAVAILABLE', 'no account portal is configured, so there is nothing to sign in to', {
-        fix: 'put the key of a provider into .env, or name a local model server: /help model',
+      throw new AgentError('PORTAL_UNAVAILABLE', 'an account cannot be signed in to from a conversation', {
+        fix: 'sign in to a model provider with `agent auth login <provider>`, or put its key into .env: /help model',
       });
     },
   },

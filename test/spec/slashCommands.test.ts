@@ -282,7 +282,7 @@ t.test('slash.7 /model takes --provider, --global, --session and --reasoning', a
   await t.rejects(run(client, session, '/model rehearsal --for-ever'), { code: 'BAD_REQUEST', message: /--for-ever/ });
 });
 
-t.test('slash.8 /login says that no account portal is configured', async (t) => {
+t.test('slash.8 /login says that no account can be signed in to, and what serves instead', async (t) => {
   using client = await connect(worker);
   await t.rejects(run(client, await client.create(), '/login'), { code: 'PORTAL_UNAVAILABLE', fix: /provider/ });
 });
