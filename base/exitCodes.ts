@@ -12,4 +12,6 @@ export const exitCodes = {
   restart: 75,
   /** "My configuration is wrong": park me and say what to fix. */
   config: 78,
+  /** A command that SIGINT ended, as shells expect it. */
+  interrupted: 130,
 } as const;

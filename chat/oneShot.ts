@@ -23,8 +23,11 @@ export async function askOnce(host: ConversationHost, options: OneShotOptions): 
     onEvent?.(event);
     watch.see(event);
   });
-  signal.addEventListener('abort', () => void conversation.interrupt().catch(() => {}), { once: true });
+  const interrupt = () => void conversation.interrupt().catch(() => {});
+  signal.addEventListener('abort', interrupt, { once: true });
   // Nobody looks: nobody can be asked.
   watch.accepted(await conversation.submit(text, { unattended: true, ...(attachments?.length ? { attachments } : {}) }));
+  // There was no turn to interrupt before.
+  if (signal.aborted) interrupt();
   return await watch.outcome(conversation.sessionId);
 }

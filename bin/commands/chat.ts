@@ -130,7 +130,8 @@ async function oneShot(host: ConversationHost, { text, images }: OnePrompt, inpu
   if (textOption(input, 'oneshot') === undefined && !input.json) for (const warning of warnings) note(`agent: ${warning}`);
   if (error) printProblem(error, input.json);
   else if (status === 'interrupted') note('agent: interrupted');
-  return status === 'complete' ? exitCodes.ok : exitCodes.failed;
+  if (status === 'complete') return exitCodes.ok;
+  return interrupted.signal.aborted ? exitCodes.interrupted : exitCodes.failed;
 }
 
 function conversationOptions(input: Input): { session?: string; fresh: NewSession } {

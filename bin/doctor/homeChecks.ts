@@ -1,7 +1,7 @@
 /** The home: whose it is, who may read it, what it lies on, and how full it is. */
-import { chmodSync, existsSync, lstatSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errnoOf, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { runCommand } from '../../base/runCommand.ts';
@@ -27,7 +27,7 @@ const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '
 
 function theHome({ home }: Scene): Finding {
   const stat = statSync(home.root, { throwIfNoEntry: false });
-  if (!stat) return ok(`${home.root} is not there yet; the first start makes it`);
+  if (!stat) return missingHome(home.root);
   if (!stat.isDirectory()) return fail(`${home.root} is not a directory`, 'move it away, or set AGENT_HOME to another place');
   const uid = process.getuid?.();
   if (uid !== undefined && stat.uid !== uid)
@@ -41,6 +41,23 @@ function theHome({ home }: Scene): Finding {
 }
 
 /** What holds a credential, in every profile. */
+/** Can the first start make it? */
+function missingHome(root: string): Finding {
+  let parent = dirname(root);
+  while (!existsSync(parent) && parent !== dirname(parent)) parent = dirname(parent);
+  try {
+    if (!statSync(parent).isDirectory())
+      return fail(`${root} cannot be made: ${parent} is not a directory`, 'set AGENT_HOME to another place');
+    accessSync(parent, constants.W_OK | constants.X_OK);
+    return ok(`${root} does not exist yet; the first start makes it`);
+  } catch (thrown) {
+    return fail(
+      `${root} cannot be made in ${parent} (${errnoOf(thrown) ?? messageOf(thrown)})`,
+      'set AGENT_HOME to a folder that you may write to',
+    );
+  }
+}
+
 function profileFolder({ home }: Scene): Finding {
   try {
     return ok(listProfiles(home).join(', '));

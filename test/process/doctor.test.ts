@@ -88,7 +88,7 @@ t.test('it looks and changes nothing, also on a home that is not there', async (
   t.equal((await doctor(home)).code, 0);
   t.same(readdirSync(home.root, { recursive: true, encoding: 'utf8' }).toSorted(), before);
   const absent = { ...home, root: join(home.root, 'absent') };
-  t.match((await cli(['doctor'], { home: absent })).stdout, /is not there yet/);
+  t.match((await cli(['doctor'], { home: absent })).stdout, /does not exist yet/);
   t.notOk(existsSync(absent.root));
 });
 
@@ -269,4 +269,17 @@ t.test('for people: groups, one line each, the fix below a problem; no secret an
   t.match(stdout, /checks: .*1 to put right/);
   t.notMatch(stdout, /verysecret/);
   t.equal(readFileSync(home.env, 'utf8'), 'OPENAI_API_KEY=sk-verysecret\n');
+});
+
+t.setTimeout(240_000);
+
+t.test('a home that the first start could not make is a failure', async (t) => {
+  using home = testHome({ 'a-file': '' });
+  const { code, stdout } = await cli(['doctor', '--json'], { home: { root: join(home.root, 'a-file', 'home') } });
+  t.equal(code, 1);
+  const { checks } = JSON.parse(stdout) as { checks: Row[] };
+  t.match(
+    checks.find(({ id }) => id === 'home'),
+    { status: 'fail', fix: /AGENT_HOME/ },
+  );
 });
