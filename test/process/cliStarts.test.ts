@@ -4,10 +4,11 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
+import { homeIdOf, processesOfHome } from '../../state/marks.ts';
 import { groupAlive, isSameProcess } from '../../state/processIdentity.ts';
 import { errorOf, finished, run, spawnCli } from '../harness/cli.ts';
 import { cliService, pidOf } from '../harness/cliService.ts';
-import { freePort, testHome } from '../harness/home.ts';
+import { freePort } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 
@@ -111,12 +112,14 @@ t.test('down stops workers whose supervisor was killed', { timeout: 200_000 }, a
 });
 
 t.test('a supervisor that ends at its start is reported with the cause, not with its last line', async (t) => {
-  using home = testHome();
-  const main = join(projectRoot, 'bin', 'main.ts');
-  const up = (limit: string) => run('prlimit', [limit, process.execPath, main, 'up', '--demo', '--port', '0', '--json'], { home });
-  const result = await up('--nofile=32:32');
+  await using service = cliService();
+  const up = [process.execPath, join(projectRoot, 'bin', 'main.ts'), 'up', '--demo', '--port', '0', '--json'];
+  const result = await run('prlimit', ['--nofile=32:32', ...up], { home: service.home });
   t.equal(result.code, 1);
   t.match(errorOf(result), { code: 'START_FAILED', message: /too many files open/, fix: /LimitNOFILE/ });
+  // It may have started workers before it ended.
+  await service.agent('down', '--no-drain');
+  await until('every process is gone', () => processesOfHome(homeIdOf(service.home.root)).length === 0);
 });
 
 t.test('damaged settings are reported at the first start, by up, status and errors.log', async (t) => {
