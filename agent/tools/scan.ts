@@ -8,6 +8,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { limits } from '../../base/limits.ts';
 import { openPlainFile } from '../../base/plainFile.ts';
+import { readRegularText } from '../../base/regularFile.ts';
 
 const { searchFileMaxBytes, searchFilesMax, searchLineMaxChars, searchMs } = limits.tools;
 
@@ -114,7 +115,7 @@ function isIgnored(path: string, isFolder: boolean, rules: Rules[]): boolean {
 
 function rulesIn(dir: string): Rules[] {
   try {
-    return [{ dir, rules: ignore().add(readFileSync(join(dir, '.gitignore'), 'utf8')) }];
+    return [{ dir, rules: ignore().add(readRegularText(join(dir, '.gitignore'))) }];
   } catch {
     return [];
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import {
   chmodSync,
@@ -217,6 +218,17 @@ const request = (more: Partial<ScanRequest>): ScanRequest => ({
   ...more,
 });
 const paths = (more: Partial<ScanRequest>) => [...new Set(scan(request(more)).hits.map(({ path }) => path.slice(tree.length + 1)))];
+
+t.test('a named pipe called .gitignore holds up no search', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'agent-test-'));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+  execFileSync('mkfifo', [join(dir, '.gitignore')]);
+  writeFileSync(join(dir, 'a.ts'), 'needle');
+  const program = `import { scan } from ${JSON.stringify(join(import.meta.dirname, '../../agent/tools/scan.ts'))};
+    console.log(scan(${JSON.stringify({ ...request({}), root: dir, pattern: 'needle' })}).hits.length);`;
+  // In a process of its own: a read of a pipe is ended by nothing else.
+  t.equal(execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 30_000 }).trim(), '1');
+});
 
 t.test('a search honours .gitignore files as git does, and skips binaries and dependencies', (t) => {
   for (const [name, text] of Object.entries({
