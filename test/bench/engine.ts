@@ -4,7 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fdatasyncSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -77,14 +77,32 @@ async function benchFirst(): Promise<void> {
   await using agent = await startAgent('history');
   const chat = await agent.chat('t1x0');
   for (let i = 0; i < HISTORY / 2; i++) await chat.turn(`message ${i}: ${'words of a usual length '.repeat(6)}`);
-  const measured: number[] = [];
-  for (let i = 0; i < turns; i++) measured.push((await chat.turn(`again ${i}`)).requestMs);
-  const sorted = measured.toSorted((a, b) => a - b);
+  const measured: Turn[] = [];
+  for (let i = 0; i < turns; i++) measured.push(await chat.turn(`again ${i}`));
   add(
     `prompt.submit → first request byte, ${HISTORY} messages of history`,
-    `p50 ${round(at(sorted, 0.5), 2)} ms, p95 ${round(at(sorted, 0.95), 2)} ms`,
+    shares(measured.map(({ requestMs }) => requestMs)),
     `${turns} turns`,
   );
+  add(
+    'prompt.submit → its answer: the prompt is on the disk',
+    shares(measured.map(({ acceptedMs }) => acceptedMs)),
+    `4 KiB written and flushed: ${shares(flushes(agent.home.root, turns))}`,
+  );
+}
+
+/** What the disk itself takes, beside which an acknowledgement is read. */
+function flushes(dir: string, count: number): number[] {
+  const file = openSync(join(dir, 'flushed'), 'w');
+  const page = Buffer.alloc(4_096);
+  const times = Array.from({ length: count }, () => {
+    const startMs = performance.now();
+    writeSync(file, page);
+    fdatasyncSync(file);
+    return performance.now() - startMs;
+  });
+  closeSync(file);
+  return times;
 }
 
 /** What a token needs from the provider's write to the client's hands. */
@@ -189,6 +207,8 @@ async function benchIdle(): Promise<void> {
 // --- the parts ---
 
 interface Turn {
+  /** Until `prompt.submit` was answered: the prompt is on the disk. */
+  acceptedMs: number;
   requestMs: number;
   tokenMs: number[];
   text: string;
@@ -239,7 +259,7 @@ async function startAgent(name: string): Promise<Agent> {
         id,
         turn: (text, limitMs = 60_000) =>
           new Promise((resolve, reject) => {
-            const turn: Turn = { requestMs: Number.NaN, tokenMs: [], text: '' };
+            const turn: Turn = { acceptedMs: Number.NaN, requestMs: Number.NaN, tokenMs: [], text: '' };
             const late = setTimeout(() => reject(new Error(`no end of the turn within ${limitMs} ms`)), limitMs);
             const sentUs = nowUs();
             listeners.set(id, ({ type, payload }) => {
@@ -249,7 +269,7 @@ async function startAgent(name: string): Promise<Agent> {
               if (payload.status === 'complete') resolve(turn);
               else reject(new Error(JSON.stringify(payload)));
             });
-            link.call(promptSubmit, { session_id: id, text }).catch(reject);
+            link.call(promptSubmit, { session_id: id, text }).then(() => (turn.acceptedMs = (nowUs() - sentUs) / 1_000), reject);
           }),
       };
     },
@@ -280,12 +300,17 @@ async function startProvider(): Promise<{ url: string; tokenMs(model: string): P
     url,
     async tokenMs(model) {
       const response = await fetch(`${url}/chat/completions`, { method: 'POST', body: JSON.stringify({ model }) });
-      const turn: Turn = { requestMs: 0, tokenMs: [], text: '' };
+      const turn: Turn = { acceptedMs: 0, requestMs: 0, tokenMs: [], text: '' };
       for await (const part of response.body!.pipeThrough(new TextDecoderStream())) read(part, 0, turn);
       return turn.tokenMs;
     },
     end: () => child.stdin!.end(),
   };
+}
+
+function shares(values: number[]): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  return `p50 ${round(at(sorted, 0.5), 2)} ms, p95 ${round(at(sorted, 0.95), 2)} ms`;
 }
 
 function at(sorted: number[], share: number): number {
