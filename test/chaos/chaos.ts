@@ -3,8 +3,9 @@
  * killed, ended or stopped in their tracks, at seeded moments, with the faults of `agent drill`; then the
  * proof that nothing was lost, nothing doubled, and nothing is left.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from '../../base/errors.ts';
 import { openReadOnly } from '../../state/db/open.ts';
 import { freePort, testHome, type TestHome } from '../harness/home.ts';
 import { everything } from '../harness/mcp.ts';
@@ -17,6 +18,7 @@ import { chat, cronJobs, fires, irc as ircLoad, pauseJobs, sends, webhooks, type
 import { chatProblems, cronProblems, inboxProblems, sendProblems, sidecarProblems } from './proofs.ts';
 import { seeded } from './random.ts';
 import { ChaosService } from './service.ts';
+import { SteppedClock } from './steppedClock.ts';
 
 export interface ChaosOptions {
   /** How long faults are injected. */
@@ -31,6 +33,10 @@ export interface ChaosOptions {
   say(line: string): void;
   /** Ends the faults early; what was promised until then is proved all the same. */
   signal?: AbortSignal;
+  /** Steps of the time of day are among the faults. */
+  clock?: boolean;
+  /** Folder for logs, reports and stores of a run that found a problem. */
+  evidence?: string;
 }
 
 export interface ChaosReport {
@@ -52,7 +58,8 @@ const WEBHOOK_MS = 4_000;
 const FDS_MORE_MAX = 12;
 const RSS_MAX_MIB = 400;
 
-export async function runChaos({ ms, seed, pauseMs, kills, freezeMaxMs = 4_000, say, signal }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { ms, seed, pauseMs, kills, freezeMaxMs = 4_000, say, signal, evidence } = options;
   const random = seeded(seed);
   await using irc = await startNgircd();
   const hookPort = await freePort();
@@ -62,7 +69,8 @@ export async function runChaos({ ms, seed, pauseMs, kills, freezeMaxMs = 4_000, 
   using disk = mounts.skip === false ? homeOnTmpfs(home, DISK_KIB) : undefined;
   const folder = last.root;
   furnish(home, { irc, hookPort, folder });
-  await using service = new ChaosService(home, await freePort());
+  using clock = options.clock ? new SteppedClock() : undefined;
+  await using service = new ChaosService(home, await freePort(), clock);
   service.start();
   await service.ready();
   const alice = await irc.join('alice', '#room');
@@ -78,16 +86,28 @@ export async function runChaos({ ms, seed, pauseMs, kills, freezeMaxMs = 4_000, 
     fires(service, jobs[1]!, { secret: SECRET, signal: load.signal, everyMs: FIRE_MS }),
   ]);
   loads.catch(() => load.abort());
-  const faults = await injectFaults(service, random, { ms, kills, pauseMs, freezeMaxMs, disk, say, signal: load.signal });
+  const faults = await injectFaults(service, random, { ms, kills, pauseMs, freezeMaxMs, disk, irc, say, signal: load.signal });
   say('the faults are over; waiting for quiet');
   load.abort();
-  const [chats, lines, hooks, sent, claimed] = await loads;
-  await service.ready();
-  await pauseJobs(service, jobs);
-  await quiet(home, alice);
-  const accepted = chats.flat();
-  const { problems, figures } = await prove(service, { alice, accepted, lines, hooks, sent, claimed, folder, fdsBefore: before });
-  return { problems, figures: { seed, ...faults, ...figures } };
+  const keep = () =>
+    evidence && cpSync(home.root, evidence, { recursive: true, filter: (path) => !path.endsWith('.sock') && !path.endsWith('.out') });
+  try {
+    const [chats, lines, hooks, sent, claimed] = await loads;
+    await service.ready();
+    await pauseJobs(service, jobs);
+    await quiet(home, alice);
+    const accepted = chats.flat();
+    const { problems, figures } = await prove(service, { alice, accepted, lines, hooks, sent, claimed, folder, fdsBefore: before });
+    if (problems.length > 0) keep();
+    return { problems, figures: { seed, ...faults, ...figures } };
+  } catch (thrown) {
+    const workers = await service.status().then(
+      (status) => status.workers.map(({ slot, state, reason }) => ({ slot, state, reason })),
+      (error: unknown) => messageOf(error),
+    );
+    keep();
+    return { problems: [`${messageOf(thrown)}; the slots: ${JSON.stringify(workers)}`], figures: { seed, ...faults } };
+  }
 }
 
 interface Furniture {

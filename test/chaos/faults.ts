@@ -1,11 +1,13 @@
 /**
- * What happens to the service during a chaos run: signals to single processes, to pairs and to all at once, freezes,
- * slots that are stopped for a while, and a disk that fills. Every choice comes from the seed.
+ * What happens to the service during a chaos run: signals to single processes, to pairs and to all at once, freezes of
+ * them and of their peers, slots that are stopped for a while, a disk that fills, and a time of day that is stepped.
+ * Every choice comes from the seed.
  */
 import { processOf, processesOf, signalProcess, type SlotProcess } from '../../bin/drill/fault.ts';
 import { sleep } from '../../base/time.ts';
 import { startSlot, stopSlot } from '../../ipc/contracts/supervisor.ts';
 import { identityOf } from '../../state/processIdentity.ts';
+import type { Ngircd } from '../harness/ngircd.ts';
 import type { SmallDisk } from '../harness/smallDisk.ts';
 import type { Random } from './random.ts';
 import type { ChaosService } from './service.ts';
@@ -24,11 +26,16 @@ export interface FaultOptions {
   freezeMaxMs: number;
   /** The disk of the home, where it has one of its own. */
   disk?: SmallDisk | undefined;
+  /** The chat server that it is connected to. */
+  irc?: Pick<Ngircd, 'freeze' | 'thaw'> | undefined;
   say(line: string): void;
   signal: AbortSignal;
 }
 
-export type FaultCounts = Record<'kills' | 'SIGTERM' | 'freezes' | 'pairs' | 'all' | 'stopped' | 'fullDisk' | 'supervisor', number>;
+export type FaultCounts = Record<
+  'kills' | 'SIGTERM' | 'freezes' | 'pairs' | 'all' | 'stopped' | 'fullDisk' | 'clock' | 'peers' | 'supervisor',
+  number
+>;
 
 interface Stage {
   service: ChaosService;
@@ -48,12 +55,25 @@ const kinds: readonly ((stage: Stage) => void | Promise<void>)[] = [
   killAll,
   stopForAWhile,
   fillDisk,
+  stepClock,
+  freezePeer,
 ];
 
 /** Until the time is over. Answers how many of each there were. */
 export async function injectFaults(service: ChaosService, random: Random, options: FaultOptions): Promise<FaultCounts> {
   const { ms, kills = Number.POSITIVE_INFINITY, pauseMs, say, signal } = options;
-  const counts: FaultCounts = { kills: 0, SIGTERM: 0, freezes: 0, pairs: 0, all: 0, stopped: 0, fullDisk: 0, supervisor: 0 };
+  const counts: FaultCounts = {
+    kills: 0,
+    SIGTERM: 0,
+    freezes: 0,
+    pairs: 0,
+    all: 0,
+    stopped: 0,
+    fullDisk: 0,
+    clock: 0,
+    peers: 0,
+    supervisor: 0,
+  };
   const startedAt = performance.now();
   const note = (what: string) => say(`+${((performance.now() - startedAt) / 1_000).toFixed(1)} s  ${what}`);
   const stage: Stage = { service, random, options, counts, note };
@@ -167,4 +187,28 @@ async function fillDisk({ random, counts, note, options }: Stage): Promise<void>
   note(`the disk is full for ${forMs} ms`);
   await sleep(forMs);
   options.disk.empty();
+}
+
+/** Back by up to two hours, or forward by up to a day, and later back to what it was. */
+async function stepClock({ service, random, counts, note }: Stage): Promise<void> {
+  const { clock } = service;
+  if (!clock) return;
+  const seconds = random.next() < 0.5 ? -random.between(2, 7_200) : random.between(2, 86_400);
+  const forMs = random.between(500, 8_000);
+  clock.set(seconds);
+  counts.clock++;
+  note(`the clock is stepped by ${seconds} s for ${forMs} ms`);
+  await sleep(forMs);
+  clock.set(0);
+}
+
+/** A chat server that takes bytes and answers nothing. */
+async function freezePeer({ random, counts, note, options }: Stage): Promise<void> {
+  if (!options.irc) return;
+  const forMs = random.between(1_000, 15_000);
+  options.irc.freeze();
+  counts.peers++;
+  note(`the chat server hangs for ${forMs} ms`);
+  await sleep(forMs);
+  options.irc.thaw();
 }

@@ -124,13 +124,15 @@ export async function sends(service: ChaosService, signal: AbortSignal, everyMs:
 export async function fires(service: ChaosService, job: string, { secret, signal, everyMs }: FireLoad): Promise<string[]> {
   const promised: string[] = [];
   while (!signal.aborted) {
-    const body = JSON.stringify({ job_id: job, scheduled_at: new Date().toISOString() });
+    const body = JSON.stringify({ job_id: job, scheduled_at: new Date(service.nowMs).toISOString() });
     const deadline = performance.now() + CALL_MS;
     for (;;) {
-      const answer = await fire(service.port, body, secret);
+      const answer = await fire(service, body, secret);
       if (answer?.status === 202) promised.push(answer.execution!);
       // 200: an answer that was lost on the way had claimed it.
       if (answer?.status === 202 || answer?.status === 200) break;
+      // 401: its clock was stepped on the way; 422: the occurrence is of another time now.
+      if (service.clock && (answer?.status === 401 || answer?.status === 422)) break;
       if (answer && answer.status < 500 && answer.status !== 429) throw new Error(`fire answered ${answer.status}`);
       if (performance.now() > deadline) throw new Error(`an occurrence was not claimed within ${CALL_MS} ms`);
       await sleep(100);
@@ -146,12 +148,16 @@ export interface FireLoad {
   everyMs: number;
 }
 
-async function fire(port: number, body: string, secret: string): Promise<{ status: number; execution: string | undefined } | undefined> {
+async function fire(
+  service: ChaosService,
+  body: string,
+  secret: string,
+): Promise<{ status: number; execution: string | undefined } | undefined> {
   try {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/cron/fire`, {
+    const answer = await fetch(`http://127.0.0.1:${service.port}/api/cron/fire`, {
       method: 'POST',
       body,
-      headers: { 'Content-Type': 'application/json', ...fireHeaders(body, { secret }) },
+      headers: { 'Content-Type': 'application/json', ...fireHeaders(body, { secret, atSeconds: Math.floor(service.nowMs / 1_000) }) },
       signal: AbortSignal.timeout(5_000),
     });
     const said = (await answer.json()) as { execution_id?: string };

@@ -15,6 +15,7 @@ import { startTimeOf } from '../../state/processIdentity.ts';
 import type { TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
+import type { SteppedClock } from './steppedClock.ts';
 
 /** A manager waits a moment before it starts a dead service again. */
 const RESTART_MS = 300;
@@ -29,9 +30,18 @@ export class ChaosService implements AsyncDisposable {
   #child: ChildProcess | undefined;
   #leaving = false;
 
-  constructor(home: TestHome, port: number) {
+  /** Its time of day, where it can be stepped. */
+  readonly clock: SteppedClock | undefined;
+
+  constructor(home: TestHome, port: number, clock?: SteppedClock) {
     this.home = home;
     this.port = port;
+    this.clock = clock;
+  }
+
+  /** Epoch milliseconds as the service has them. */
+  get nowMs(): number {
+    return Date.now() + (this.clock?.ms ?? 0);
   }
 
   get pid(): number {
@@ -40,7 +50,7 @@ export class ChaosService implements AsyncDisposable {
 
   start(): void {
     this.starts++;
-    const child = spawn(process.execPath, [join(projectRoot, 'bin/agentd.ts'), '--demo', '--port', String(this.port)], {
+    const child = spawn(this.clock?.node ?? process.execPath, [join(projectRoot, 'bin/agentd.ts'), '--demo', '--port', String(this.port)], {
       env: { PATH: process.env.PATH, HOME: this.home.root, AGENT_HOME: this.home.root, AGENT_GATEWAY_BOOTSTRAP_STATE: 'running' },
       stdio: 'ignore',
       detached: true,

@@ -4,9 +4,11 @@
  * when anything was.
  */
 import { spawnSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runChaos } from './chaos.ts';
+import { missingForClock } from './steppedClock.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,6 +26,9 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 say(`seed ${seed}; ${values.minutes} min of chaos; ${Number(values.steps).toLocaleString('en')} steps of the simulator`);
 const simulated = Number(values.steps) > 0 ? simulate() : true;
+const missing = missingForClock();
+if (missing.length > 0) say(`the clock is not stepped: ${missing.join(' and ')} not installed`);
+const evidence = join(tmpdir(), `agent-chaos-${seed}`);
 const early = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => early.abort());
 const { problems, figures } = await runChaos({
@@ -32,11 +37,14 @@ const { problems, figures } = await runChaos({
   seed,
   pauseMs: values.pause.split('-').map(Number) as [number, number],
   freezeMaxMs: 40_000,
+  clock: missing.length === 0,
+  evidence,
   ...(values.kills === undefined ? {} : { kills: Number(values.kills) }),
   say: values.quiet ? () => {} : say,
 });
 for (const [name, figure] of Object.entries(figures)) say(`${name.padEnd(20)} ${figure}`);
 for (const problem of problems) say(`PROBLEM: ${problem}`);
+if (problems.length > 0) say(`the home of the service is kept in ${evidence}`);
 say(problems.length === 0 && simulated ? 'PASS: nothing lost, nothing doubled, nothing left behind' : `FAIL (repeat with --seed ${seed})`);
 process.exit(problems.length === 0 && simulated ? 0 : 1);
 
