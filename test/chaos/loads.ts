@@ -9,8 +9,8 @@ import type { IrcUser } from '../harness/ngircd.ts';
 import type { Random } from './random.ts';
 import type { ChaosService } from './service.ts';
 
-/** A single call under chaos may wait for a start, a liveness kill and a start again. */
-const CALL_MS = 60_000;
+/** A single call may wait out a supervisor that is frozen for 40 s, is killed then, and starts what had died meanwhile. */
+const CALL_MS = 180_000;
 
 export interface AcceptedPrompt {
   session: string;
