@@ -65,7 +65,7 @@ export function decideRestart(
     const ms = history.shortage?.kind === end.shortage.kind ? policy.shortageCheckMs : policy.baseMs;
     return { decision: { kind: 'wait', ms, shortage: end.shortage, sinceMs }, history: next };
   }
-  if (end.code === exitCodes.config) return park('its configuration is wrong');
+  if (end.code === exitCodes.config) return park('a restart cannot help');
   if (end.permanent && history.permanentSignature === end.signature) return park('it ended twice for the same permanent cause');
   const wasReady = end.readyMs !== undefined && end.readyMs >= policy.readyForMs;
   // Asked for by what dies soon after each start, a restart is a loop like any other (lessons 2).

@@ -23,7 +23,8 @@ export const hasMediaLine = (text: string): boolean => text.search(MEDIA_LINES) 
 export function textOf({ status, text, error }: TurnOutcome): string {
   const received = text.trim();
   if (status === 'complete') return received || '(the agent has nothing to say)';
-  if (status === 'interrupted' && error === null) return received ? `${received}\n(stopped)` : '(stopped)';
+  // A person stopped it: what it had said so far stays in the conversation and is not sent line by line.
+  if (status === 'interrupted' && error === null) return '(stopped)';
   const problem = sentenceOf(error ?? new Error('unknown'));
   return received ? `${received}\n${problem}` : problem;
 }

@@ -78,13 +78,13 @@ t.test('the table names what is not ready and why, the pause, problems, and neve
   using home = testHome();
   snapshot(home, [
     worker('agent', { restarts: 3, last_exit: lastExit() }),
-    worker('cron', { state: 'parked', pid: null, reason: 'parked: its configuration is wrong — correct it' }),
+    worker('cron', { state: 'parked', pid: null, reason: 'parked: a restart cannot help — correct it' }),
   ]);
   engagePause(home.estop, { reason: 'maintenance', ttlMs: 600_000, scope: ['cron'] });
   const { code, stdout } = await cli(['status'], { home });
   t.equal(code, 1);
   t.match(stdout, /agent +ready +\d+ +[\d.]+ s +3 +\d+ MiB +0% +20 +killed by SIGKILL, [\d.]+ m?s ago/);
-  t.match(stdout, /Not ready: cron is parked: its configuration is wrong — correct it/);
+  t.match(stdout, /Not ready: cron is parked: a restart cannot help — correct it/);
   t.match(stdout, /Paused: cron has been held for .*, ends in .* \(maintenance\) — agent resume lifts it/);
   t.match(stdout, /Dashboard: http:\/\/127\.0\.0\.1:9119\/$/m);
   t.notMatch(stdout, /secret/);

@@ -250,7 +250,7 @@ t.test('a turn that fails is answered with one sentence, never with silence or a
   const want: Record<string, string> = {
     provider: 'Sorry, that did not work: no model provider is configured (set one with `agent config set model.provider …`)',
     defect: 'Sorry, something went wrong inside the service; its log has the details.',
-    cut: 'so far\n(stopped)',
+    cut: '(stopped)',
     error: 'half\nSorry, that did not work: the provider said 500 (try later)',
     nothing: '(the agent has nothing to say)',
   };

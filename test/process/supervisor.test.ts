@@ -80,7 +80,7 @@ t.test('a worker that exits 78 is parked at once with the fix, and start unparks
   t.match(service.supervisor.status().workers[0], {
     desired: 'up',
     restarts: 1,
-    reason: /parked: its configuration is wrong\..*platforms\.irc\.port: not a number.*write a number such as 6667.*agent start a/,
+    reason: /parked: a restart cannot help\..*platforms\.irc\.port: not a number.*write a number such as 6667.*agent start a/,
     last_exit: { code: 78, signal: null },
     next_start_at: String,
   });

@@ -1,7 +1,7 @@
 /** How senders prove themselves to a webhook route, which events make a turn, and what a prompt may show. */
 import { createHmac } from 'node:crypto';
 import t from 'tap';
-import { isAuthentic } from '../../services/gateway/adapters/webhookAuth.ts';
+import { deliveryIdOf, isAuthentic } from '../../services/gateway/adapters/webhookAuth.ts';
 import { eventNames, isWanted, shownHeaders } from '../../services/gateway/adapters/webhookEvents.ts';
 import { fillTemplate } from '../../services/gateway/adapters/webhookTemplate.ts';
 
@@ -66,4 +66,20 @@ t.test('headers are for the prompt, except those that prove the sender', async (
   const headers = shownHeaders({ 'x-github-event': 'push', authorization: 'Bearer x', 'x-hub-signature-256': 'y', 'x-gitlab-token': 'z' });
   t.same(headers, { 'x-github-event': 'push' });
   t.equal(fillTemplate('{headers.X-GitHub-Event} of {who} {headers.x-none}', { who: 'ada' }, '', headers), 'push of ada {headers.x-none}');
+});
+
+t.test('a delivery has the id of its header, of Stripe and Slack that of the event', (t) => {
+  const payload = { id: 'evt_1', event_id: 'Ev1' };
+  const table: [headers: Record<string, string>, payload: unknown, want: string | undefined][] = [
+    [{ 'x-github-delivery': 'd1' }, payload, 'd1'],
+    [{ 'stripe-signature': 't=1,v1=a' }, payload, 'evt_1'],
+    [{ 'stripe-signature': 't=1,v1=a', 'idempotency-key': 'k' }, payload, 'k'],
+    [{ 'x-slack-signature': 'v0=a' }, payload, 'Ev1'],
+    [{ 'stripe-signature': 't=1,v1=a' }, { id: 7 }, undefined],
+    [{ 'stripe-signature': 't=1,v1=a' }, null, undefined],
+    [{ 'stripe-signature': 't=1,v1=a' }, { id: 'x'.repeat(201) }, undefined],
+    [{}, payload, undefined],
+  ];
+  for (const [headers, body, want] of table) t.equal(deliveryIdOf(headers, body), want);
+  t.end();
 });

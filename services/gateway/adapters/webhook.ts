@@ -174,7 +174,7 @@ class WebhookAdapter implements Adapter {
     if (!isWanted(names, route.events)) return sendJson(response, 200, { status: 'ignored', event: names[0] ?? null });
     this.#requirePlaces(route);
     const text = fillTemplate(route.prompt, payload, raw, shownHeaders(request.headers));
-    const named = deliveryIdOf(request.headers);
+    const named = deliveryIdOf(request.headers, payload);
     // A sender that gave up waiting repeats the event: what it was never told of is not stored twice.
     const deliveryId = named ?? (await this.#unheard.idOf(digest(`${route.name}\n${raw}`), request.socket));
     this.#store(route, { text, deliveryId, nowMs }, response);

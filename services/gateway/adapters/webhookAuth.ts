@@ -94,18 +94,25 @@ function givenSecret(headers: IncomingHttpHeaders): string | undefined {
   return one(headers, 'x-webhook-secret') ?? one(headers, 'x-gitlab-token');
 }
 
+const DELIVERY_HEADERS = [
+  'webhook-id',
+  'svix-id',
+  'x-github-delivery',
+  'x-gitlab-event-uuid',
+  'x-webhook-delivery',
+  'idempotency-key',
+  'x-request-id',
+];
+
+/** Senders that name the event in its body, and sign each repetition anew: Stripe's `id`, Slack's `event_id`. */
+const EVENT_ID_FIELDS: Readonly<Record<string, string>> = { 'stripe-signature': 'id', 'x-slack-signature': 'event_id' };
+
 /** The sender's id of this delivery, if it gives one. */
-export function deliveryIdOf(headers: IncomingHttpHeaders): string | undefined {
-  const names = [
-    'webhook-id',
-    'svix-id',
-    'x-github-delivery',
-    'x-gitlab-event-uuid',
-    'x-webhook-delivery',
-    'idempotency-key',
-    'x-request-id',
-  ];
-  return names.map((name) => one(headers, name)).find((id) => id !== undefined && id !== '' && id.length <= ID_MAX_CHARS);
+export function deliveryIdOf(headers: IncomingHttpHeaders, payload: unknown): string | undefined {
+  const field = Object.entries(EVENT_ID_FIELDS).find(([header]) => headers[header] !== undefined)?.[1];
+  const named = field === undefined ? undefined : (payload as Record<string, unknown> | null)?.[field];
+  const ids: unknown[] = [...DELIVERY_HEADERS.map((name) => one(headers, name)), named];
+  return ids.find((id): id is string => typeof id === 'string' && id !== '' && id.length <= ID_MAX_CHARS);
 }
 
 const ID_MAX_CHARS = 200;
