@@ -221,7 +221,7 @@ async function ending(answer: Answer, { originals, price }: Try, tell: (chunk: M
           fix: 'check that base_url is the address of a chat API (it often ends in /v1), or try again',
         });
   }
-  const calls = readCalls(answer.calls, unified === 'stop' || unified === 'tool-calls');
+  const calls = readCalls(answer.calls, unified ?? 'other');
   remember(answer, calls, originals);
   for (const call of calls) tell({ type: 'toolCall', call });
   tell({

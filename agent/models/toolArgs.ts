@@ -11,14 +11,16 @@ export interface WrittenCall {
 }
 
 /**
- * `complete`: the provider said that the answer came to its regular end. Otherwise a call whose arguments are not whole
- * JSON was cut off, and so may be a last call that has none yet.
+ * `end`: the provider's reason. Unless it is a regular one, a call whose arguments are not whole JSON was cut off; a last
+ * call without arguments only when a limit or a filter ended the answer.
  */
-export function readCalls(written: readonly WrittenCall[], complete: boolean): ToolCall[] {
+export function readCalls(written: readonly WrittenCall[], end: string): ToolCall[] {
+  const isRegular = end === 'stop' || end === 'tool-calls';
+  const isStopped = end === 'length' || end === 'content-filter';
   return written.map(({ id, name, input }, index) => {
     const value = input.trim() === '' ? {} : parsed(input);
     const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-    const isCut = !complete && (value === undefined || (isEmpty && index === written.length - 1));
+    const isCut = (value === undefined && !isRegular) || (isStopped && isEmpty && index === written.length - 1);
     return { id, name, args: value ?? input, ...(isCut ? { cut: true } : {}) };
   });
 }

@@ -17,7 +17,9 @@ export async function* wholeParts(body: Readable, metadataKey: string): AsyncIte
   }
   const found: StreamPart[] = [];
   const parts = new ChatParts(metadataKey, (part) => found.push(part));
-  parts.read(text);
+  // Some servers label a stream of events as JSON.
+  if (/^\s*(?:data|event|id|retry)?:/.test(text)) createParser({ onEvent: ({ data }) => parts.read(data) }).feed(`${text}\n\n`);
+  else parts.read(text);
   parts.end();
   yield* found;
 }

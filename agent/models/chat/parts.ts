@@ -152,6 +152,10 @@ const unifiedReasons: Record<string, Unified> = {
   content_filter: 'content-filter',
   function_call: 'tool-calls',
   tool_calls: 'tool-calls',
+  // Servers that pass on the word of their engine.
+  eos: 'stop',
+  end_turn: 'stop',
+  tool_use: 'tool-calls',
 };
 
 function usageOf(usage: ChatUsage | null): Finish['usage'] {
