@@ -32,7 +32,7 @@ export async function takeToken(): Promise<string | null> {
   const kept =
     window.__AGENT_SESSION_TOKEN__ ??
     given ??
-    (code === null ? null : await exchange(code)) ??
+    (code === null ? null : await exchange(code).catch(() => null)) ??
     // A link on another site brings no strict cookie; a request of this page does.
     (await tokenOfPage()) ??
     sessionStorage.getItem(STORED);
@@ -41,28 +41,29 @@ export async function takeToken(): Promise<string | null> {
   return current;
 }
 
-/** The code of a login address is good for the token once. */
+/** The code of a login address is good for the token once. Null: it is not valid. Errors: those of the network. */
 async function exchange(code: string): Promise<string | null> {
   const answer = await fetch('/auth/code', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ code }),
-  }).catch(() => undefined);
-  return answer?.ok ? ((await answer.json()) as { token: string }).token : null;
+  });
+  return answer.ok ? ((await answer.json()) as { token: string }).token : null;
 }
 
 export const token = (): string => current ?? '';
 
-/** What was pasted: the whole login address, its code, or the token itself. False: the code is not valid. */
-export async function keepToken(pasted: string): Promise<boolean> {
+/** What was pasted: the whole login address, its code, or the token itself. */
+export async function keepToken(pasted: string): Promise<'kept' | 'rejected' | 'unreachable'> {
   const text = pasted.trim();
   const address = URL.parse(text);
   const code = new URLSearchParams((address?.hash ?? text.slice(text.indexOf('#'))).slice(1)).get('code');
-  const value = code === null ? (address?.searchParams.get('token') ?? text) : await exchange(code);
-  if (value === null) return false;
+  const value = code === null ? (address?.searchParams.get('token') ?? text) : await exchange(code).catch(() => undefined);
+  if (value === undefined) return 'unreachable';
+  if (value === null) return 'rejected';
   sessionStorage.setItem(STORED, value);
   current = value;
-  return true;
+  return 'kept';
 }
 
 /**
@@ -77,9 +78,10 @@ export async function renewToken(): Promise<boolean> {
   return true;
 }
 
-/** The token in the page as it is served to this browser now; null for one that has not shown a code. */
+/** The token in the page as it is served to this browser now; null for one that has not shown a code, and while the dashboard is unreachable. */
 async function tokenOfPage(): Promise<string | null> {
-  const answer = await fetch('/', { cache: 'no-store' });
+  const answer = await fetch('/', { cache: 'no-store' }).catch(() => undefined);
+  if (!answer) return null;
   if (answer.redirected && new URL(answer.url).pathname === LOGIN) return goToLogin(LOGIN);
   const found = /__AGENT_SESSION_TOKEN__=("(?:[^"\\]|\\.)*")/.exec(await answer.text())?.[1];
   return found === undefined ? null : (JSON.parse(found) as string);
