@@ -113,7 +113,7 @@ function readText(path: string): string {
 
 function requireName(name: string): void {
   if (ENV_NAME.test(name)) return;
-  throw refused(`"${name.slice(0, 60)}" is no name of a variable`, 'letters, digits and _, not beginning with a digit, at most 128');
+  throw refused(`"${name.slice(0, 60)}" is not the name of a variable`, 'letters, digits and _, not beginning with a digit, at most 128');
 }
 
 const refused = (message: string, fix: string): AgentError => new AgentError('ENV_INVALID', message, { fix });

@@ -256,7 +256,7 @@ export const sessionCommands: readonly SlashCommand[] = [
     async run({ host, args, name }) {
       const choice = args || 'once';
       if (choice !== 'once' && choice !== 'session' && choice !== 'always')
-        throw usage({ name, takes: '[session | always]' }, `"${args}" is no choice`);
+        throw usage({ name, takes: '[session | always]' }, `"${args}" is not a choice`);
       const { resolved } = await host.call('approval.respond', { choice });
       return text(resolved ? `Allowed (${choice}).` : 'Nothing waits for approval.');
     },

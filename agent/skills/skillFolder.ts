@@ -30,7 +30,7 @@ export function textOrNull(folder: string, file: string): string | null {
 /** Where a file of the skill lies or would lie. Errors: BAD_REQUEST. */
 export function pathInside(folder: string, file: string): string {
   if (!isSafeRelative(file)) {
-    throw new AgentError('BAD_REQUEST', `"${file}" is no path below the folder of the skill`, {
+    throw new AgentError('BAD_REQUEST', `"${file}" is not a path below the folder of the skill`, {
       field: 'file',
       fix: 'write it relative to the folder and without .., for example references/api.md',
     });

@@ -41,7 +41,7 @@ export async function upstreamFile(
   signal: AbortSignal,
 ): Promise<UpstreamFile> {
   if (!isSafeRelative(file) || !isSafeRelative(path))
-    throw new AgentError('BAD_REQUEST', `"${file}" is no path below the folder of the skill`, { field: 'file' });
+    throw new AgentError('BAD_REQUEST', `"${file}" is not a path below the folder of the skill`, { field: 'file' });
   const url = `${parts.base().replace(/\/+$/, '')}/${[...repo.split('/'), 'HEAD', ...path.split('/'), ...file.split('/')].map(encodeURIComponent).join('/')}`;
   const copy = parts.copies.read(url);
   if (copy && parts.now() - copy.checkedAt < upstreamFreshMs) return { text: copy.text, note: null };

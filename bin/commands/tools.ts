@@ -102,7 +102,7 @@ async function change(input: Input, enabled: boolean): Promise<number> {
 /** Against what the running agent knows; without one any well-formed name is taken. Errors: NOT_FOUND, USAGE. */
 async function refuseUnknown(input: Input, name: string): Promise<void> {
   if (!/^[a-z0-9][\w.-]{0,99}$/i.test(name))
-    throw new AgentError('USAGE', `"${name}" is no name of a toolset`, { fix: 'agent tools list' });
+    throw new AgentError('USAGE', `"${name}" is not the name of a toolset`, { fix: 'agent tools list' });
   if (name === 'mcp' || name.startsWith('mcp-')) return;
   try {
     const known = (await ask(input)).toolsets.map((row) => row.name);

@@ -76,7 +76,7 @@ export function parseTier(text: string): ServiceTier {
   const word = text.trim().toLowerCase();
   const tier = ({ on: 'fast', true: 'fast', off: 'normal', false: 'normal' } as Record<string, ServiceTier>)[word] ?? (word as ServiceTier);
   if (serviceTiers.includes(tier)) return tier;
-  throw new AgentError('BAD_REQUEST', `value: "${text}" is no service tier`, { field: 'value', fix: 'one of on, off, auto, cold' });
+  throw new AgentError('BAD_REQUEST', `value: "${text}" is not a service tier`, { field: 'value', fix: 'one of on, off, auto, cold' });
 }
 
 /**

@@ -273,8 +273,7 @@ export function createToolbox(
         owner: request.owner,
         ...delegations.watching(session, request.owner),
         spill: host.spill,
-        onRepair: ({ name }) =>
-          context.log.info('arguments of a tool were no JSON and could be mended', { session_id: session.id, tool: name }),
+        onRepair: ({ name }) => context.log.info('arguments of a tool were not JSON; repaired', { session_id: session.id, tool: name }),
         ...(session.source === CHILD_SOURCE ? { iterationsMax: delegation?.max_turns ?? limits.tools.delegateTurnsMax } : {}),
       };
     },

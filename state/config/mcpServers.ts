@@ -141,7 +141,8 @@ function checkWay({ url, command, transport, env, headers, args, auth, bearerTok
   if ((auth !== undefined && auth !== 'none') || bearerToken)
     throw wrong('auth', 'only an address has a sign-in', 'put the secret into env');
   for (const name of Object.keys(env ?? {})) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw wrong(`env.${name}`, `"${name}" is no name of a variable`, 'letters, digits and _');
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+      throw wrong(`env.${name}`, `"${name}" is not the name of a variable`, 'letters, digits and _');
   }
 }
 

@@ -12,6 +12,7 @@ export function disabledToolsets(configPath: string): string[] {
 
 /** Errors: BAD_REQUEST for what cannot name one, CONFIG_INVALID, DISK_FULL, LOCK_HELD. */
 export async function switchToolset(configPath: string, name: string, enabled: boolean): Promise<{ before: string[]; after: string[] }> {
-  if (!/^[a-z0-9][\w.-]{0,99}$/i.test(name)) throw new AgentError('BAD_REQUEST', `"${name}" is no name of a toolset`, { field: 'name' });
+  if (!/^[a-z0-9][\w.-]{0,99}$/i.test(name))
+    throw new AgentError('BAD_REQUEST', `"${name}" is not the name of a toolset`, { field: 'name' });
   return listConfigName(configPath, DISABLED_TOOLSETS, { name, listed: !enabled });
 }

@@ -129,7 +129,8 @@ const keeps = (path: string): AgentError =>
 /** Errors: PATH_REFUSED. */
 export function checkName(name: string): void {
   const bad = name === '' || name === '.' || name === '..' || /[/\0]/.test(name) || Buffer.byteLength(name) > 255;
-  if (bad) throw new AgentError('PATH_REFUSED', `"${visibleText(name.slice(0, 100))}" is no name for a file`, { fix: 'give another name' });
+  if (bad)
+    throw new AgentError('PATH_REFUSED', `"${visibleText(name.slice(0, 100))}" is not a name for a file`, { fix: 'give another name' });
 }
 
 export function isBelow(root: string, path: string): boolean {

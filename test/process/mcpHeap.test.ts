@@ -1,4 +1,4 @@
-/** A million calls must not fill the broker's memory: nothing is kept of a call that has ended. */
+/** Calls must not fill the broker's memory, however many: nothing is kept of a call that has ended. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

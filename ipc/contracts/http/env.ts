@@ -4,7 +4,7 @@ import { limits } from '../../../base/limits.ts';
 import { httpRoute } from '../../httpRoute.ts';
 import { Profile } from './profileField.ts';
 
-const Name = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'it is no name of a variable');
+const Name = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'it is not the name of a variable');
 const Row = z.object({
   is_set: z.boolean(),
   source: z.enum(['env_file', 'environment']).nullable(),

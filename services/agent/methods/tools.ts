@@ -64,7 +64,7 @@ function placeOf(
   }
   const name = platform ?? 'cli';
   if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) {
-    throw new AgentError('BAD_REQUEST', `platform: ${name} is no name of a platform`, { field: 'platform', fix: 'cli, cron, irc, …' });
+    throw new AgentError('BAD_REQUEST', `platform: ${name} is not the name of a platform`, { field: 'platform', fix: 'cli, cron, irc, …' });
   }
   const { context } = parts;
   const blank = (chat: string | null) => blankSession(context, defaultDirectory(context), chat);

@@ -46,7 +46,7 @@ class IrcAdapter implements Adapter {
   validate(): void {
     const wrong = this.#settings.channels.find((channel) => !/^[#&+!][^\s,\0\x07:]{1,199}(?: [^\s,\0:][^\s,\0]*)?$/.test(channel));
     if (wrong !== undefined)
-      throw new AgentError('CONFIG_INVALID', `platforms.irc.channels: "${wrong.split(' ')[0]}" is no channel`, {
+      throw new AgentError('CONFIG_INVALID', `platforms.irc.channels: "${wrong.split(' ')[0]}" is not a channel`, {
         fix: 'write names like "#room" or "#room key", in quotes',
       });
   }
