@@ -3,7 +3,7 @@ import { AgentError, isAgentError } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
 import { within } from '../base/time.ts';
 import { loginCode } from '../ipc/contracts/dashboard.ts';
-import { waitReady, wantAll, type Status } from '../ipc/contracts/supervisor.ts';
+import { status, waitReady, wantAll, type Status } from '../ipc/contracts/supervisor.ts';
 import type { Link } from '../ipc/link.ts';
 import { exposure, isLoopbackHost } from '../state/config/dashboardAddress.ts';
 import type { Home } from '../state/home.ts';
@@ -38,41 +38,51 @@ function portOf(text: string | undefined): number | undefined {
   return port;
 }
 
-/** The service, every wanted slot of it as ready as it gets. `started`: by this call. Errors: START_FAILED, DRAINING, NOT_RESPONDING, HOME_UNUSABLE. */
-export async function startService(home: Home, options: LaunchOptions): Promise<{ status: Status; started: boolean }> {
+/** The service, every wanted slot of it as ready as it gets, unless it ran already and `isWaiting` is false. `started`: by this call. Errors: START_FAILED, DRAINING, NOT_RESPONDING, HOME_UNUSABLE. */
+export async function startService(
+  home: Home,
+  options: LaunchOptions,
+  waiting = { isWaiting: true },
+): Promise<{ status: Status; started: boolean }> {
   if (options.insecure && options.host !== undefined && !isLoopbackHost(options.host)) note(`agent: ${exposure(options.host)}`);
   const sinceMs = performance.now();
   for (;;) {
-    const outcome = await startOrJoin(home, options);
+    const outcome = await startOrJoin(home, options, waiting);
     if (outcome) return outcome;
     if (performance.now() - sinceMs > limits.supervisor.endMs) throw stillGoingDown(home);
   }
 }
 
 /** Undefined: the one that ran was going down, and is gone. */
-async function startOrJoin(home: Home, options: LaunchOptions): Promise<{ status: Status; started: boolean } | undefined> {
+async function startOrJoin(
+  home: Home,
+  options: LaunchOptions,
+  waiting: { isWaiting: boolean },
+): Promise<{ status: Status; started: boolean } | undefined> {
   // Other options than it was installed with mean a separate service.
   const asInstalled = !options.demo && !options.insecure && options.host === undefined && options.port === undefined;
   const byManager = asInstalled ? await withProgress('starting the service', () => startInstalled(home)) : undefined;
   const { link, started } = byManager ?? (await withProgress('starting the supervisor', () => ensureSupervisor(home, options)));
   using open = link;
   if (started) return { status: await untilReady(home, open), started };
-  const joined = await joinService(home, open, options);
+  const joined = await joinService(home, open, options, waiting);
   return joined && { status: joined.status, started: joined.changed };
 }
 
 /**
- * A service that a chat started becomes the full one (`changed`); any other is left as it is. Answers when every
+ * A service that a chat started becomes the full one (`changed`); any other is left as it is, and only waited for with
+ * `isWaiting`. Answers when every
  * wanted slot is ready; undefined once a service that was going down is gone.
  */
 export async function joinService(
   home: Home,
   link: Link,
   { demo = false, ...place }: LaunchOptions,
+  { isWaiting = true } = {},
 ): Promise<{ status: Status; changed: boolean } | undefined> {
   try {
     const { changed } = await link.call(wantAll, { demo, ...givenPlace(place) });
-    return { status: await untilReady(home, link), changed };
+    return { status: changed || isWaiting ? await untilReady(home, link) : await link.call(status, {}), changed };
   } catch (thrown) {
     if (!isAgentError(thrown) || (thrown.code !== 'DRAINING' && thrown.code !== 'PEER_GONE')) throw thrown;
     const gone = within(link.closed, { ms: limits.supervisor.endMs, what: 'the end of the service that is shutting down' });

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { readRegularText } from '../base/regularFile.ts';
 import { AgentError, errnoOf } from '../base/errors.ts';
 import { hexId } from '../base/ids.ts';
+import { limits } from '../base/limits.ts';
 
 export interface WriteOptions {
   /** Permission bits; default 0600. */
@@ -40,13 +41,12 @@ export function sweepTempFiles(dir: string): void {
     if (!TEMP_NAME.test(name)) continue;
     const path = join(dir, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
-    if (stat?.isFile() && Date.now() - stat.mtimeMs > TEMP_AGE_MS) rmSync(path, { force: true });
+    if (stat?.isFile() && Date.now() - stat.mtimeMs > limits.state.leftoverMs) rmSync(path, { force: true });
   }
 }
 
 /** As `writeFileAtomic` and the copies of stores name them. */
-const TEMP_NAME = /\.[0-9a-f]{8,16}\.tmp$/;
-const TEMP_AGE_MS = 600_000;
+export const TEMP_NAME = /\.[0-9a-f]{8,16}\.tmp(?:-wal|-shm|-journal)?$/;
 
 /** Where a symbolic link leads, existing or not; any other path as it is. */
 function behindLink(path: string): string {

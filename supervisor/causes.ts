@@ -58,6 +58,8 @@ interface Known {
   cause: string | ((match: RegExpExecArray) => string);
   fix: string;
   permanent?: boolean;
+  /** Lines at the end of a sidecar in which it counts: its words may also be about something that passed. */
+  sidecarLines?: number;
   /** The first group of the pattern is where: an address, a path. */
   shortage?: ShortageKind;
 }
@@ -78,6 +80,7 @@ const PROCESSES: Known = {
   cause: 'failed: the system allowed no further process or thread',
   fix: 'end processes of this user or raise the limit (TasksMax= and LimitNPROC= in the unit, ulimit -u in a shell, pids.max of the container)',
   shortage: 'processes',
+  sidecarLines: 3,
 };
 
 /** Recognised in the last lines, in this order: what is more special stands first. */
@@ -126,6 +129,14 @@ const KNOWN: readonly Known[] = [
     shortage: 'descriptors',
   },
   PROCESSES,
+  {
+    name: 'no memory',
+    pattern: /\bENOMEM\b|Cannot allocate memory/,
+    cause: 'failed: the system gave it no memory',
+    fix: 'free some memory, or allow overcommit (vm.overcommit_memory)',
+    shortage: 'memory',
+    sidecarLines: 3,
+  },
   {
     name: 'store corrupt',
     pattern: /SQLITE_CORRUPT|SQLITE_NOTADB|database disk image is malformed|file is not a database|STORE_CORRUPT/,
@@ -266,10 +277,9 @@ function addressIn(message: string): string | undefined {
   return port ? `${host}:${port}` : /\S+:\d+/.exec(message)?.[0];
 }
 
-function knownCause({ tail }: Ending, table: readonly Known[]): Classified | undefined {
-  const words = tail.slice(-LAST_WORDS);
-  for (const { name, pattern, cause, fix, permanent = false, shortage: kind } of table) {
-    const found = words.map((line) => pattern.exec(line));
+function knownCause({ tail, isSidecar }: Ending, table: readonly Known[]): Classified | undefined {
+  for (const { name, pattern, cause, fix, permanent = false, shortage: kind, sidecarLines = LAST_WORDS } of table) {
+    const found = tail.slice(isSidecar ? -sidecarLines : -LAST_WORDS).map((line) => pattern.exec(line));
     // Of several lines the one that names where.
     const match = found.findLast((line) => line?.[1]) ?? found.findLast((line) => line !== null);
     const shortage = match && kind && { kind, at: match[1] };

@@ -36,10 +36,10 @@ export function controlHandlers(supervisor: Supervisor): Handler[] {
       if (runner.state === 'ready') requireRoom(supervisor.home.root, `${slot} keeps running`);
       return supervisor.command('restart', runner, { actor, cause, drain });
     }),
-    handle(contract.ensureSlot, async ({ slot }) => {
+    handle(contract.ensureSlot, async ({ slot }, { signal }) => {
       const runner = find(slot);
       if (!runner.incarnation) await supervisor.renewCode();
-      await runner.ensure();
+      await runner.ensure(signal);
       return { slot, pid: runner.incarnation?.pid ?? 0, socket: supervisor.home.run.socket(slot) };
     }),
     handle(contract.whySlot, ({ slot }) => {

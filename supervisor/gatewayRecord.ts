@@ -56,6 +56,8 @@ export function createGatewayRecord({
     reconcile(bootstrap) {
       if (isGone()) return { start: false };
       const read = readGatewayState(path);
+      // After the boot the file only repeats what is known here; one that cannot be read now is written again with the next change.
+      if (read.kind !== 'present' && intent !== undefined) return { start: intent === 'running' };
       const { start, seed } = reconcileGateway(read, bootstrap);
       if (seed) keep({ gateway_state: 'running', desired_state: 'running', agent_home: home });
       if (seed || read.kind !== 'absent') intent = start ? 'running' : 'stopped';

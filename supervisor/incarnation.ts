@@ -14,6 +14,7 @@ import type { Link } from '../ipc/link.ts';
 import { bootId, groupAlive, isSameProcess, startTimeOf, type ProcessIdentity } from '../state/processIdentity.ts';
 import type { Cgroup } from './cgroup.ts';
 import type { SlotSpec } from './spec.ts';
+import { errnoOf } from '../base/errors.ts';
 import { missingFor, type MissingFile } from './spawnFailure.ts';
 import { WATCHDOG_FLAGS } from './mainStack.ts';
 import type { Trees } from './trees.ts';
@@ -161,7 +162,12 @@ export class Incarnation {
     const args = isOurs ? [...WATCHDOG_FLAGS, ...words] : words;
     const exited = deferred<ExitFacts>();
     const notStarted = (thrown: Error) => {
-      exited.resolve({ code: null, signal: null, spawnError: thrown.message, missing: missingFor(spec) });
+      exited.resolve({
+        code: null,
+        signal: null,
+        spawnError: thrown.message,
+        missing: errnoOf(thrown) === 'ENOENT' ? missingFor(spec) : undefined,
+      });
       return undefined;
     };
     let hasEnded = false;

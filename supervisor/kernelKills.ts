@@ -2,7 +2,8 @@
  * What the kernel killed for lack of memory: it counts such kills of the whole machine, under whichever cgroup
  * version, and names them in its log. SIGKILL itself names no sender. Null where neither can be read.
  */
-import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { oomKills } from '../state/supervisorRecord.ts';
 
 export interface KernelKill {
   /** So many processes of the machine were killed around that moment; null = not known. */
@@ -16,7 +17,7 @@ export class KernelKills {
   #marks: (number | null)[];
   readonly #count: () => number | null;
 
-  constructor(count: () => number | null = countedKills) {
+  constructor(count: () => number | null = oomKills) {
     this.#count = count;
     this.#marks = [count(), count()];
   }
@@ -32,15 +33,6 @@ export class KernelKills {
     const now = this.#count();
     const counted = before === null || now === null ? null : now - before;
     return { counted, logged: counted === 0 ? null : loggedKill(readKernelLog(), pid) };
-  }
-}
-
-function countedKills(): number | null {
-  try {
-    const count = /^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1];
-    return count === undefined ? null : Number(count);
-  } catch {
-    return null;
   }
 }
 

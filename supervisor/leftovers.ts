@@ -7,11 +7,10 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { errnoOf } from '../base/errors.ts';
 import { limits } from '../base/limits.ts';
+import { TEMP_NAME } from '../state/atomicFile.ts';
 import { listProfiles, type Home, type ProfilePaths } from '../state/home.ts';
 import { lockHolder, readLock } from '../state/lock.ts';
 
-/** As `writeFileAtomic` names the sibling of a file, and as copies of a store are named while they are made. */
-const TEMPORARY = /\.[0-9a-f]{8}\.tmp(?:-wal|-shm|-journal)?$/;
 /** As `acquireLock` names the record that it links into place, also while a dead lock is cleared. */
 const LOCK_RECORD = /\.lock(?:\.clearing)*(?:\.[0-9a-f]{16}|\.clearing)$/;
 
@@ -20,10 +19,11 @@ export async function sweepLeftovers(home: Home, nowMs = Date.now()): Promise<st
   const profiles = listProfiles(home).map((name) => home.profile(name));
   const folders = new Set([home.run.dir, ...profiles.flatMap(foldersOf)]);
   const files = [...folders].flatMap((folder) => entriesOf(folder).map((name) => join(folder, name)));
-  const dead = files.filter((path) => (TEMPORARY.test(path) && isOld(path, nowMs)) || (LOCK_RECORD.test(path) && isDead(path, nowMs)));
+  const dead = files.filter((path) => (TEMP_NAME.test(path) && isOld(path, nowMs)) || (LOCK_RECORD.test(path) && isDead(path, nowMs)));
   const sockets = files.filter((path) => path.endsWith('.sock') && statSync(path, { throwIfNoEntry: false })?.isSocket());
-  for (const path of sockets) if (await refuses(path)) dead.push(path);
-  return dead.filter(removed);
+  const removedSockets: string[] = [];
+  for (const path of sockets) if (await isAbandoned(path)) removedSockets.push(path);
+  return [...dead.filter(removed), ...removedSockets];
 }
 
 /** The path of the copies is written out: the module that names it loads SQLite. */
@@ -39,6 +39,13 @@ function isOld(path: string, nowMs: number): boolean {
 
 /** A record that cannot be read was cut off by the kill. */
 const isDead = (path: string, nowMs: number): boolean => (readLock(path) ? lockHolder(path) === undefined : isOld(path, nowMs));
+
+/** Removes a socket on which no process listens. A worker that starts meanwhile puts its own in its place. */
+async function isAbandoned(path: string): Promise<boolean> {
+  const inode = () => statSync(path, { throwIfNoEntry: false })?.ino;
+  const before = inode();
+  return (await refuses(path)) && inode() === before && removed(path);
+}
 
 /** The kernel proves that no process listens. */
 function refuses(path: string): Promise<boolean> {

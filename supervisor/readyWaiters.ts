@@ -4,10 +4,16 @@ import { deferred, type Deferred } from '../base/time.ts';
 export class ReadyWaiters {
   readonly #waiting = new Set<Deferred<void>>();
 
-  add(): Promise<void> {
+  /** Rejects with the reason of `signal` when the caller gives up. */
+  add(signal?: AbortSignal): Promise<void> {
     const waiter = deferred<void>();
     this.#waiting.add(waiter);
-    return waiter.promise;
+    const drop = () => {
+      this.#waiting.delete(waiter);
+      waiter.reject(signal!.reason);
+    };
+    signal?.addEventListener('abort', drop, { once: true });
+    return waiter.promise.finally(() => signal?.removeEventListener('abort', drop));
   }
 
   /** With what keeps it from being ready; undefined = it is. */

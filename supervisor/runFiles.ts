@@ -20,15 +20,27 @@ export interface RunFilesHost {
 export async function mendRunFiles(server: SocketServer | undefined, { home, token, lock, log, problems }: RunFilesHost): Promise<void> {
   const { root, run } = home;
   if (!existsSync(root)) return;
-  try {
-    if (!existsSync(run.token)) {
-      prepareHome(home);
-      writeFileAtomic(run.token, `${token}\n`);
+  const restore = async (key: string, what: string, work: () => unknown): Promise<void> => {
+    try {
+      await work();
+      problems.delete(key);
+    } catch (thrown) {
+      problems.set(
+        key,
+        `${what} is missing and cannot be made again: ${messageOf(thrown)}`,
+        `check free space and permissions of ${run.dir}`,
+      );
     }
+  };
+  await restore('token', run.token, () => {
+    if (existsSync(run.token)) return;
+    prepareHome(home);
+    writeFileAtomic(run.token, `${token}\n`);
+  });
+  await restore('lock', run.supervisorLock, () => {
     if (!existsSync(run.supervisorLock)) writeJsonAtomic(run.supervisorLock, lock);
+  });
+  await restore('socket', 'the control socket', async () => {
     if (await server?.mend()) log.warn('the control socket was missing; it was made again');
-    problems.delete('socket');
-  } catch (thrown) {
-    problems.set('socket', `the control socket is missing and cannot be made again: ${messageOf(thrown)}`, `check ${run.dir}`);
-  }
+  });
 }

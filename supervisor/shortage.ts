@@ -68,10 +68,13 @@ export function requireRoom(dir: string, consequence: string): void {
   throw new AgentError('DISK_FULL', `no room in ${dir} for a restart; ${consequence}`, { fix: 'free some disk space, then repeat' });
 }
 
+const PORT_MAX = 65_535;
+
 /** True while another process has the address. */
 async function isTaken(address: string | undefined): Promise<boolean> {
   const [, host, port] = /^\[?(.*?)\]?:(\d+)$/.exec(address ?? '') ?? [];
-  if (!port) return false;
+  // What a program prints beside its error may look like an address and be none.
+  if (!port || Number(port) > PORT_MAX) return false;
   const server = createServer();
   return new Promise((resolve) => {
     server.once('error', (thrown: NodeJS.ErrnoException) => resolve(thrown.code === 'EADDRINUSE'));

@@ -22,7 +22,7 @@ import { newSlot, nextSlot, visibleState, withRules, type Effect, type Slot, typ
 import { ReadyWaiters } from './readyWaiters.ts';
 import { lasts } from './shortage.ts';
 import { SlotProcesses, type ProcessHost } from './slotProcesses.ts';
-import { isStuck, reasonOf, shortageOf } from './slotView.ts';
+import { isStuck, notStarted, reasonOf, shortageOf } from './slotView.ts';
 import type { Handover, RestartPolicy, SlotSpec } from './spec.ts';
 
 export interface SlotHost extends Pick<ProcessHost, 'log' | 'code' | 'output' | 'listeners' | 'recordsChanged' | 'trees'> {
@@ -192,14 +192,15 @@ export class SlotRunner {
     this.#feed({ type: 'start', atMs: this.#now() });
   }
 
-  /** First demand of an on-demand slot; resolves when it is ready. Errors: START_FAILED, SLOT_PARKED. */
-  async ensure(): Promise<void> {
+  /** First demand of an on-demand slot; resolves when it is ready. Errors: START_FAILED, SLOT_PARKED, the signal's reason. */
+  async ensure(signal?: AbortSignal): Promise<void> {
     if (this.state === 'ready') return;
     if (this.state === 'parked') throw new AgentError('SLOT_PARKED', this.reason!, { fix: `agent start ${this.spec.slot}` });
     if (this.desired === 'down') {
       throw new AgentError('START_FAILED', `${this.spec.slot} is stopped`, { fix: `agent start ${this.spec.slot}` });
     }
-    const ready = this.#waiters.add();
+    if (this.shortage) throw notStarted(this.spec.slot, this.reason);
+    const ready = this.#waiters.add(signal);
     if (this.state === 'down' || this.state === 'draining') {
       this.#feed({ type: 'start', atMs: this.#now(), desired: this.desired === 'demand' ? 'demand' : 'up' });
     }
@@ -353,7 +354,9 @@ export class SlotRunner {
   /** The delay is over; one that waits for the end of a shortage is started only then. */
   async #due(): Promise<void> {
     const slot = this.#slot;
-    const isShort = slot.phase === 'backoff' && slot.waits !== undefined && (await lasts(slot.waits.shortage, this.#host.dir));
+    const waits = slot.phase === 'backoff' ? slot.waits : undefined;
+    // A check that fails counts as the end of the shortage: the start finds out.
+    const isShort = waits !== undefined && (await lasts(waits.shortage, this.#host.dir).catch(() => false));
     if (this.#slot === slot && !this.#isReleased) this.#feed({ type: isShort ? 'stillShort' : 'due', atMs: this.#now() });
   }
 
@@ -429,7 +432,9 @@ export class SlotRunner {
     const before = this.lastReport?.last_exit.signature;
     this.lastReport = report;
     // Each start that meets the same shortage again would push the reports of other ends out.
-    if (report.shortage && before === report.last_exit.signature) return () => {};
+    const { history, policy } = this.#slot;
+    const lasted = report.shortage !== undefined && report.shortage.kind === history.shortage?.kind;
+    if (lasted && (report.ready_ms ?? 0) < policy.diedSoonMs && before === report.last_exit.signature) return () => {};
     this.restarts++;
     const { slot, settings } = this.spec;
     const { version, samples, redact, log } = this.#host;
@@ -470,9 +475,7 @@ export class SlotRunner {
     const { phase } = this.#slot;
     if (this.state === 'ready') this.#waiters.release(undefined);
     if (phase === 'parked' || (phase === 'backoff' && event.type === 'gone')) {
-      this.#waiters.release(
-        new AgentError('START_FAILED', this.reason ?? `${this.spec.slot} did not start`, { fix: `agent why ${this.spec.slot}` }),
-      );
+      this.#waiters.release(notStarted(this.spec.slot, this.reason));
     }
     const pending = this.pending;
     const result = pending && verdict(pending.action, this.#slot, event, this.restarts);

@@ -1,4 +1,5 @@
 /** What `status` says of a slot that does not serve: read from its phase and its last end. Pure. */
+import { AgentError } from '../base/errors.ts';
 import type { ShortageKind } from '../ipc/contracts/supervisor.ts';
 import type { EndReport } from './endReport.ts';
 import type { Slot } from './slot.ts';
@@ -24,3 +25,6 @@ export function reasonOf(
   if (slot.phase === 'backoff' || slot.phase === 'ending') return because;
   return slot.phase === 'starting' && restarts > 0 && last ? because : null;
 }
+
+export const notStarted = (slot: string, reason: string | null): AgentError =>
+  new AgentError('START_FAILED', reason ?? `${slot} did not start`, { fix: `agent why ${slot}` });

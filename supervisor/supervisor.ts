@@ -57,6 +57,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const lock = failed.use(await takeHome(home, options.homeBeatMs));
   const token = ensureToken(home);
   const supervisor = new Supervisor(options, token, lock);
+  failed.defer(() => supervisor.startFailed());
   // Slots stand before the socket does: a worker of an earlier supervisor reports the moment it appears.
   const wanted = await supervisor.prepare(findProcesses(home.run.slots));
   const server = await serve({
@@ -185,6 +186,11 @@ export class Supervisor {
     const { slots, log } = this;
     this.#adopted = await takeOver(found, { slots, wanted, log, trees: this.#trees, outputs: this.#outputs, pipes: this.#pipes });
     return wanted;
+  }
+
+  /** The error is reported by the command: this is not an end to explain later. */
+  startFailed(): void {
+    this.#self?.end();
   }
 
   /** The control socket serves: start what is wanted, then keep, watch and tell. Errors: HOME_UNUSABLE. */
@@ -393,7 +399,7 @@ export class Supervisor {
       // Two can serve at once only on an address that is held here.
       handover: (spec) => (spec.handover === 'overlap' && !this.#listeners.holds(spec) ? 'standby' : spec.handover),
       redact: this.#redact,
-      dir: this.home.run.dir,
+      dir: this.home.root,
       memoryAtEnd: (spec, incarnation, exit) => this.upkeep.memoryAtEnd(spec, incarnation, exit),
       changed: (runner) => this.#changed(runner),
       recordsChanged: () => this.#records.soon(),

@@ -9,7 +9,6 @@ const PREFIX = 'mcp-';
 
 export const foreignToolset = (server: string): string => `${PREFIX}${server}`;
 export const isForeignToolset = (toolset: string): boolean => toolset.startsWith(PREFIX);
-export const isForeignTool = (name: string): boolean => name.startsWith('mcp__');
 export const serverOf = (toolset: string): string => toolset.slice(PREFIX.length);
 
 export function foreignTool(spec: ForeignToolSpec, foreign: ForeignTools, check?: ArgumentCheck): Tool {

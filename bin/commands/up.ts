@@ -38,18 +38,18 @@ async function run(input: Input): Promise<number> {
 }
 
 async function background(home: Home, options: LaunchOptions, input: Input): Promise<number> {
-  const { status, started } = await startService(home, options);
+  const { status, started } = await startService(home, options, { isWaiting: false });
   if (!started) return sayRunning(home, status, options, input);
   return report(home, status, input);
 }
 
-/** A service that runs is left as it is. */
+/** A service that runs is left as it is: what is not ready is named, and is not a failure of this command. */
 async function sayRunning(home: Home, status: Status, options: LaunchOptions, input: Input): Promise<number> {
   const { pid, started_at } = status.supervisor;
   if (!input.json) print(`The service already runs (supervisor ${pid}, up ${formatDuration(Date.now() - Date.parse(started_at))}).`);
-  const code = await report(home, status, input, true);
+  await report(home, status, input, true);
   sayKept(options, status);
-  return code;
+  return exitCodes.ok;
 }
 
 /** The result of the start. The service stays up in any case. */
@@ -115,7 +115,7 @@ async function runOrJoin(
 async function joinRunning(home: Home, options: LaunchOptions): Promise<Join | undefined> {
   try {
     using link = await dialSupervisor(home, { startingMs: limits.supervisor.mendedMs });
-    return await joinService(home, link, options);
+    return await joinService(home, link, options, { isWaiting: false });
   } catch (thrown) {
     if (isAgentError(thrown) && thrown.code === 'NO_SUPERVISOR') return undefined;
     throw thrown;

@@ -96,7 +96,7 @@ function resolveInput(scene: Scene): ResolveInput {
   };
 }
 
-/** The access token of a provider that was signed in to, unless it was declared void. */
+/** The access token of a provider that was signed in to. */
 function signInOf(file: string, provider: string): string | undefined {
   try {
     const { providers = {} } = readJson(file) as { providers?: Record<string, { access_token?: string }> };

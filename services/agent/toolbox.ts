@@ -15,7 +15,7 @@ import { delegateTaskTool } from '../../agent/tools/delegateTask.ts';
 import { executeCodeTool, findInterpreters } from '../../agent/tools/executeCode.ts';
 import type { FileHost } from '../../agent/tools/fileAccess.ts';
 import { absolutePath } from '../../agent/tools/filePath.ts';
-import { foreignTool, isForeignTool } from '../../agent/tools/foreign.ts';
+import { foreignTool, isForeignName } from '../../agent/tools/foreign.ts';
 import { memoryTool, type StageEdit } from '../../agent/tools/memory.ts';
 import { patchTool } from '../../agent/tools/patch.ts';
 import { decideTools, messagesOriginOnly, pinnedOrder, type PolicyInput } from '../../agent/tools/policy.ts';
@@ -233,7 +233,7 @@ export function createToolbox(
       const { session, signal } = request;
       const pinned = session.tool_names ? (JSON.parse(session.tool_names) as string[]) : [];
       const ownNames = () => own(request, () => []).map(({ name }) => name);
-      const before = [...ownNames(), ...(foreign.known() ?? pinned.filter(isForeignTool))];
+      const before = [...ownNames(), ...(foreign.known() ?? pinned.filter(isForeignName))];
       interpreters = findInterpreters(process.env.PATH ?? '');
       const { names: foreignNames, servers } = await foreign.reload(signal);
       const names = [...ownNames(), ...foreignNames];

@@ -83,6 +83,16 @@ t.test('a port that another program holds for a while: the slot starts when it i
   await until('it runs', () => runner.state === 'ready', BACK_MS);
 });
 
+t.test('numbers beside EADDRINUSE that are not a port do not end the supervisor; a program that waits is reported at once', async (t) => {
+  using home = testHome();
+  const script = `console.error('{"code":"EADDRINUSE","port":8080,"time":1700000000000}'); process.exit(1)`;
+  const command: [string, ...string[]] = [process.execPath, '-e', script];
+  await using service = await superviseFixtures(home, [fixtureSlot(home, 'a', '', { command, readiness: 'none', kind: 'sidecar' })]);
+  const runner = await waitsFor(service, 'port');
+  await t.rejects(runner.ensure(), { code: 'START_FAILED' });
+  t.equal(await lasts({ kind: 'port', at: '"port":8080,"time":1700000000000' }, home.root), false);
+});
+
 t.test('a full disk that has room again', mounts, async (t) => {
   using home = testHome();
   using disk = onTmpfs(home, 1_024);

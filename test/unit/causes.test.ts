@@ -122,6 +122,19 @@ t.test('lesson 1: known causes are told in a sentence, with the fix, and those t
       shortage: { kind: 'port', at: '127.0.0.1:8644' },
     },
     {
+      name: 'memory that the system refused',
+      ending: { code: 1, tail: ['fork: Cannot allocate memory'] },
+      cause: /no memory/,
+      fix: /overcommit/,
+      shortage: { kind: 'memory' },
+    },
+    {
+      name: 'a refusal that a sidecar met long before its end',
+      ending: { isSidecar: true, code: 1, tail: ['read: Resource temporarily unavailable', ...Array(10).fill('serving'), 'Error: broken'] },
+      cause: /crashed with code 1/,
+      fix: null,
+    },
+    {
       name: 'the process limit',
       ending: { spawnError: 'spawn /bin/x EAGAIN' },
       cause: /could not be started: spawn \/bin\/x EAGAIN/,
