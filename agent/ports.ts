@@ -129,6 +129,8 @@ export interface Danger {
   reasons: readonly string[];
   /** Never allowed, whatever the mode: `reasons` say why. */
   blocked?: boolean;
+  /** It would run without the sandbox that the settings demand: neither mode `off` nor the settings for automation let it pass. */
+  unconfined?: boolean;
   /** Exactly what `session` and `always` would allow from then on; undefined = only this once. */
   rule?: string;
   /** It may be allowed for good: nothing of it deletes, takes more rights, reads secrets or runs what no one has read. */

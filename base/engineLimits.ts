@@ -1,4 +1,5 @@
 /** Limits of the conversation engine and its worker (part of base/limits.ts), each beside its reason. */
+import { sandboxLimits } from './sandboxLimits.ts';
 import { toolLimits } from './toolLimits.ts';
 
 const KiB = 1024;
@@ -168,6 +169,7 @@ export const engineLimits = {
   },
   /** base/toolLimits.ts: one file would be too long to read. */
   tools: toolLimits,
+  sandbox: sandboxLimits,
   search: {
     /** Indexed of one message: its text, and the arguments of its tool calls. A log of megabytes is found by its beginning. */
     textMaxChars: 20_000,

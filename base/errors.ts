@@ -157,6 +157,7 @@ export const errorTable = {
   },
   TOOL_UNKNOWN: { rpc: 4304, retry: false, means: 'No tool has that name in this session.' },
   TOOL_REFUSED: { rpc: 4305, retry: false, means: 'A policy refuses this tool here; the message says which and how to allow it.' },
+  SANDBOX_FAILED: { rpc: 4364, retry: true, means: 'The sandbox around a command could not be started; the message says why.' },
   NOT_PERMITTED: {
     rpc: 4361,
     retry: false,

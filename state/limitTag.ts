@@ -32,12 +32,21 @@ export function limitOfFamily(family: string): LimitMatch {
   return (limit) => BigInt.asUintN(Number(TAG_BITS), limit) >> (TAG_BITS / 2n) === bits;
 }
 
-/** The command that runs `file` under the limit of the tag; unchanged where there is no `prlimit`. The pid stays the same. */
-export function tagCommand(tag: Tag, file: string, args: readonly string[]): { file: string; args: string[] } {
+/**
+ * The command that runs `file` under the limit of the tag, and under more limits by their names of prlimit(1); unchanged
+ * where there is no `prlimit`. The pid stays the same.
+ */
+export function tagCommand(
+  tag: Tag,
+  file: string,
+  args: readonly string[],
+  more: Readonly<Record<string, number>> = {},
+): { file: string; args: string[] } {
   const { program, nesting } = setting();
   if (program === undefined) return { file, args: [...args] };
   const limit = (nesting << TAG_BITS) | bitsOf(tag);
-  return { file: program, args: [`--rttime=${limit}:${limit}`, '--', file, ...args] };
+  const others = Object.entries(more).map(([name, value]) => `--${name}=${value}:${value}`);
+  return { file: program, args: [`--rttime=${limit}:${limit}`, ...others, '--', file, ...args] };
 }
 
 /** Undefined = none was set, or the process is gone. */

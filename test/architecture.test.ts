@@ -101,6 +101,7 @@ const SHARED_WITH_THE_PAGE = new Set(['chat/sessionMarkdown.ts', 'base/visibleTe
 
 /** Starting processes is worth a second look: each of these ends what it starts, whole group included. */
 const starters = [
+  'agent/sandbox/support.ts',
   'agent/tools/command.ts',
   'base/runCommand.ts',
   'bin/editConfig.ts',
@@ -109,6 +110,7 @@ const starters = [
   'bin/succession.ts',
   'bin/mcpInstall.ts',
   'chat/repl/outside.ts',
+  'services/agent/sandbox/network.ts',
   'services/cron/script.ts',
   'services/dashboard/actions.ts',
   'services/mcp/stdioChild.ts',

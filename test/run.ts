@@ -22,6 +22,7 @@ const packages = {
   zsh: '/usr/bin/zsh',
   tini: '/usr/bin/tini',
   strace: '/usr/bin/strace',
+  bubblewrap: '/usr/bin/bwrap',
   // Run by tests in the foreground alone.
   nginx: '/usr/sbin/nginx',
   caddy: '/usr/bin/caddy',

@@ -21,10 +21,12 @@ export type Decision =
 /** `isAllowed`: exactly this was allowed before, for the session or for good. */
 export function decide(danger: Danger, { mode, unattended }: ApprovalPolicy, isAllowed: (rule: string) => boolean): Decision {
   if (danger.blocked) return { kind: 'refuse', result: blockedResult(danger) };
-  if (mode === 'off') return { kind: 'allow' };
+  if (mode === 'off' && !danger.unconfined) return { kind: 'allow' };
   if (danger.rule !== undefined && isAllowed(danger.rule)) return { kind: 'allow' };
-  if (!unattended) return { kind: 'ask', smart: mode === 'smart' };
-  return unattended.decision === 'approve' ? { kind: 'allow' } : { kind: 'refuse', result: unattendedResult(danger, unattended) };
+  if (!unattended) return { kind: 'ask', smart: mode === 'smart' && !danger.unconfined };
+  return unattended.decision === 'approve' && !danger.unconfined
+    ? { kind: 'allow' }
+    : { kind: 'refuse', result: unattendedResult(danger, unattended) };
 }
 
 const refusal = (text: string): ToolResult => ({ text, data: { denied: true }, isError: true });

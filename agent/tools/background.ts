@@ -6,7 +6,7 @@ import { AgentError } from '../../base/errors.ts';
 import { hexId } from '../../base/ids.ts';
 import { limits } from '../../base/limits.ts';
 import { isoTime, sleep } from '../../base/time.ts';
-import { shellLine, startCommand, type CommandEnd, type CommandHost, type RunningCommand } from './command.ts';
+import { shellLine, startCommand, type CommandEnd, type CommandHost, type CommandSandbox, type RunningCommand } from './command.ts';
 import { plainText } from './runToEnd.ts';
 
 const { backgroundKeepMax, backgroundMax, backgroundPerSessionMax, backgroundTailChars, treeMs } = limits.tools;
@@ -20,6 +20,15 @@ export interface BackgroundRow {
   signal: string | null;
   started_at: string;
   output_tail: string;
+}
+
+export interface BackgroundRequest {
+  sessionId: string;
+  command: string;
+  cwd: string;
+  pty?: boolean | undefined;
+  /** Of its session. */
+  sandbox?: CommandSandbox | undefined;
 }
 
 /** Hears of commands, so that their end is told even when nobody asks. */
@@ -64,8 +73,8 @@ export class BackgroundProcesses {
   }
 
   /** Errors: TOO_MANY_PROCESSES, and those of startCommand. */
-  async start(request: { sessionId: string; command: string; cwd: string; pty?: boolean | undefined }): Promise<BackgroundRow> {
-    const { sessionId, command, cwd, pty = false } = request;
+  async start(request: BackgroundRequest): Promise<BackgroundRow> {
+    const { sessionId, command, cwd, pty = false, sandbox } = request;
     this.#refuseTooMany(sessionId);
     const held: Held = {
       id: `proc_${hexId(6)}`,
@@ -85,7 +94,7 @@ export class BackgroundProcesses {
     this.#all.set(held.id, held);
     try {
       const spec = { ...shellLine(command), cwd, name: held.id, pty, input: true };
-      held.command = await startCommand({ ...spec, onText: (text) => held.recent.push(text) }, this.#host);
+      held.command = await startCommand({ ...spec, onText: (text) => held.recent.push(text) }, { ...this.#host, sandbox });
     } catch (thrown) {
       this.#all.delete(held.id);
       this.#watch?.settled(held.id);

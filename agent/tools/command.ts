@@ -17,7 +17,31 @@ export interface CommandHost {
   groups?: ProcessGroups | undefined;
   trees?: ProcessTrees | undefined;
   spill?: SpillFolder | undefined;
+  /** Runs every command of this host inside it; absent = the level is `none`. */
+  sandbox?: CommandSandbox | undefined;
 }
+
+/** What runs the commands of one session inside a sandbox. */
+export interface CommandSandbox {
+  /** A folder of this machine that commands see as /tmp. */
+  temp: string;
+  /** `cwd` is as seen inside. Errors: NOT_FOUND, TOOL_REFUSED (the working directory), SANDBOX_FAILED. */
+  confine(command: Pick<CommandSpec, 'file' | 'args' | 'cwd'>, env: Record<string, string>): Promise<ConfinedCommand>;
+}
+
+export interface ConfinedCommand {
+  file: string;
+  args: readonly string[];
+  /** On this machine. */
+  cwd: string;
+  env: Record<string, string>;
+  limits: ResourceLimits;
+  /** To be called once, when it has ended or could not be started. */
+  release(): void;
+}
+
+/** By the names of prlimit(1): `nproc`, `cpu` (seconds), `fsize` (bytes), … */
+export type ResourceLimits = Readonly<Record<string, number>>;
 
 /** Finds what left the group of its command. */
 export interface ProcessTrees {
@@ -25,7 +49,7 @@ export interface ProcessTrees {
   mark(): {
     value: string;
     env: Record<string, string>;
-    command?(file: string, args: readonly string[]): { file: string; args: string[] };
+    command?(file: string, args: readonly string[], limits?: ResourceLimits): { file: string; args: string[] };
   };
   /** SIGKILL to everything that carries the mark until nothing does; false when something lives on. */
   kill(mark: string): Promise<boolean>;
@@ -64,29 +88,49 @@ export interface RunningCommand {
 /** Room for the notes that stand below an output. */
 const SHOWN_CHARS = limits.turn.toolOutputMaxChars - 1_000;
 
-/** Errors: NOT_FOUND (the directory), FILE_FAILED (it could not be started). */
+/** Errors: NOT_FOUND (the directory), FILE_FAILED (it could not be started), those of the sandbox. */
 export async function startCommand(spec: CommandSpec, host: CommandHost): Promise<RunningCommand> {
-  if (!statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new AgentError('NOT_FOUND', `the working directory ${spec.cwd} does not exist`, { fix: 'give another workdir' });
-  }
   const mark = host.trees?.mark();
-  const env = { ...host.env(), ...mark?.env };
+  const plainEnv = { ...host.env(), ...mark?.env };
+  const {
+    file,
+    args,
+    cwd,
+    env,
+    limits: bounds,
+    release,
+  } = host.sandbox ? await host.sandbox.confine(spec, plainEnv) : unconfined(spec, plainEnv);
   const output = new SpilledText(SHOWN_CHARS, spec.name, host.spill);
   const take = (text: string) => {
     output.push(text);
     spec.onText?.(text);
   };
-  const tagged = { ...spec, ...mark?.command?.(spec.file, spec.args) };
-  const child = spec.pty ? await startOnTerminal(tagged, env, take) : startOnPipes(tagged, env, take);
+  const tagged = { ...spec, cwd, ...(mark?.command?.(file, args, bounds) ?? { file, args }) };
+  let child: Started;
+  try {
+    child = spec.pty ? await startOnTerminal(tagged, env, take) : startOnPipes(tagged, env, take);
+  } catch (thrown) {
+    release();
+    throw thrown;
+  }
   host.groups?.started(child.pid);
   const ended = child.ended.then(async (end) => {
     killGroup(child.pid, 'SIGKILL');
     if (mark) await host.trees!.kill(mark.value);
     host.groups?.ended(child.pid);
+    release();
     output.close();
     return end;
   });
   return { pid: child.pid, output, ended, write: child.write, closeInput: child.closeInput, stop: createStop(child.pid, child.ended) };
+}
+
+/** Errors: NOT_FOUND. */
+function unconfined({ file, args, cwd }: CommandSpec, env: Record<string, string>): ConfinedCommand {
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new AgentError('NOT_FOUND', `the working directory ${cwd} does not exist`, { fix: 'give another workdir' });
+  }
+  return { file, args, cwd, env, limits: {}, release() {} };
 }
 
 interface Started {

@@ -2,11 +2,12 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { z } from 'zod';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import type { Danger } from '../ports.ts';
+import { TEMP } from '../sandbox/policy.ts';
 import type { CommandHost } from './command.ts';
 import { defineTool, type Tool } from './registry.ts';
 import { runToEnd, timeoutMsOf } from './runToEnd.ts';
@@ -54,10 +55,11 @@ export function executeCodeTool({ cwd, host, interpreters, timeoutSeconds, dange
     args: argsFor(interpreters),
     danger: ({ language, code }) => (language === 'bash' ? dangerOf?.(code, join(tmpdir(), 'agent-code')) : scriptDanger(language, code)),
     async run({ language, code, timeout }, run) {
-      const dir = scriptFolder(FILES[language], code);
+      const dir = scriptFolder(FILES[language], code, host.sandbox?.temp ?? tmpdir());
       try {
         const env = () => ({ ...host.env(), SESSION_DIR: cwd });
-        const spec = { file: interpreters.get(language)!, args: [FILES[language]], cwd: dir, name: 'execute_code' };
+        const shownDir = host.sandbox ? join(TEMP, basename(dir)) : dir;
+        const spec = { file: interpreters.get(language)!, args: [FILES[language]], cwd: shownDir, name: 'execute_code' };
         return await runToEnd({ ...spec, timeoutMs: timeoutMsOf(timeout, timeoutSeconds) }, { ...host, env }, run);
       } finally {
         rmSync(dir, { recursive: true, force: true });
@@ -77,16 +79,16 @@ function scriptDanger(language: Language, code: string): Danger {
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
-function scriptFolder(file: string, code: string): string {
+function scriptFolder(file: string, code: string, parent: string): string {
   let dir: string | undefined;
   try {
-    dir = mkdtempSync(join(tmpdir(), 'agent-code-'));
+    dir = mkdtempSync(join(parent, 'agent-code-'));
     writeFileSync(join(dir, file), code, { mode: 0o600 });
     return dir;
   } catch (cause) {
     if (dir) rmSync(dir, { recursive: true, force: true });
     const isFull = errnoOf(cause) === 'ENOSPC';
-    throw new AgentError(isFull ? 'DISK_FULL' : 'FILE_FAILED', `the script cannot be written below ${tmpdir()} (${errnoOf(cause)})`, {
+    throw new AgentError(isFull ? 'DISK_FULL' : 'FILE_FAILED', `the script cannot be written below ${parent} (${errnoOf(cause)})`, {
       cause,
     });
   }

@@ -16,8 +16,33 @@ export interface FileHost {
   isStore(realPath: string): boolean;
   /** Home of the service; its files say what the service does. */
   home: string;
+  /** The rules of the sandbox, which hold for files as they do for commands; absent = there is none. */
+  sandbox?: FileSandbox | undefined;
   /** A reader, a crash or a full disk sees the old content or the new. Errors: DISK_FULL, HOME_UNUSABLE. */
   replace(path: string, content: string, mode: number): void;
+}
+
+/** A part of agent/sandbox/policy.ts. */
+export interface FileSandbox {
+  mayRead(realPath: string): boolean;
+  mayWrite(realPath: string): boolean;
+  hostPath(path: string): string;
+  /** It is in the folder for temporary files of the session. */
+  isTemporary(realPath: string): boolean;
+}
+
+/** Where a path leads that the model names. */
+export const hostPath = (name: string, { cwd, sandbox }: Pick<FileHost, 'cwd' | 'sandbox'>): string => {
+  const path = absolutePath(name, cwd);
+  return sandbox ? sandbox.hostPath(path) : path;
+};
+
+/** Errors: TOOL_REFUSED. */
+export function refuseOutside(path: string, real: string, how: 'read' | 'write', sandbox: FileSandbox | undefined): void {
+  if (!sandbox || (how === 'read' ? sandbox.mayRead(real) : sandbox.mayWrite(real))) return;
+  throw new AgentError('TOOL_REFUSED', `${path} is outside of the sandbox: it cannot be ${how === 'read' ? 'read' : 'changed'} here`, {
+    fix: `work in the directory of the session, or ask the user to list it in sandbox.${how === 'read' ? 'readable' : 'writable'}`,
+  });
 }
 
 /** A file as it is before a change. */
@@ -38,8 +63,9 @@ const NEW_FILE_MODE = 0o666;
 /** Errors: TOOL_REFUSED (secrets, own stores), BAD_REQUEST (no regular file, binary, too large), FILE_FAILED. */
 export function openForChange(name: string, host: FileHost): FileBefore {
   const path = absolutePath(name, host.cwd);
-  const real = realTarget(path);
-  refuseOwn(path, real, host);
+  const real = realTarget(hostPath(name, host));
+  refuseOutside(path, real, 'write', host.sandbox);
+  if (!host.sandbox?.isTemporary(real)) refuseOwn(path, real, host);
   const stat = statOf(path, real);
   if (!stat) return { path, real, text: null, isUtf8: true, mode: NEW_FILE_MODE & ~process.umask() };
   if (!stat.isFile()) throw new AgentError('BAD_REQUEST', `${path} is ${stat.isDirectory() ? 'a directory' : 'not a regular file'}`);

@@ -6,10 +6,10 @@
 import { homedir, tmpdir } from 'node:os';
 import { basename, relative } from 'node:path';
 import type { Danger } from '../ports.ts';
-import type { FileHost } from './fileAccess.ts';
+import { hostPath, type FileHost } from './fileAccess.ts';
 import { absolutePath, isInside, realTarget } from './filePath.ts';
 
-type Where = Pick<FileHost, 'cwd' | 'home' | 'isSecret' | 'isStore'>;
+type Where = Pick<FileHost, 'cwd' | 'home' | 'isSecret' | 'isStore' | 'sandbox'>;
 
 const STARTUP =
   /^\.(?:bash_?(?:rc|profile|login|logout|aliases)|profile|zsh(?:rc|env)|z(?:profile|login|logout)|kshrc|cshrc|tcshrc|login|inputrc|xinitrc|xprofile|xsessionrc)$/;
@@ -53,8 +53,11 @@ function neverWritten(path: string, { isSecret, isStore }: Where): string | unde
 export function pathDanger(doing: 'write' | 'change' | 'delete', names: readonly string[], where: Where): Danger | undefined {
   const found = names.flatMap((name) => {
     const path = absolutePath(name, where.cwd);
-    const real = realTarget(path);
+    const real = realTarget(hostPath(name, where));
+    if (where.sandbox?.isTemporary(real)) return [];
     const never = neverWritten(real, where);
+    // The tool refuses it; there is nothing to ask.
+    if (!never && where.sandbox && !where.sandbox.mayWrite(real)) return [];
     const reasons = never ? [never] : reasonsAbout(real, where);
     return reasons.length ? [{ shown: path === real ? path : `${path} → ${real}`, real, reasons, blocked: never !== undefined }] : [];
   });

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { kindWords, openPlainFile, type PlainFile } from '../../base/plainFile.ts';
+import { hostPath, refuseOutside, type FileSandbox } from './fileAccess.ts';
 import { absolutePath } from './filePath.ts';
 import { defineTool, type Tool } from './registry.ts';
 
@@ -18,6 +19,7 @@ export interface ReadFileOptions {
   isSecret(realPath: string): boolean;
   /** What the directory of the file has to say, once (agent/context/directoryHints.ts). */
   hint?(path: string): string;
+  sandbox?: FileSandbox | undefined;
 }
 
 const { readLinesMax, readLineMaxChars, readFileMaxBytes } = limits.tools;
@@ -28,7 +30,7 @@ const Args = z.object({
   limit: z.number().int().min(1).max(readLinesMax).optional().describe('Lines.'),
 });
 
-export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
+export function readFileTool({ cwd, isSecret, hint, sandbox }: ReadFileOptions): Tool {
   return defineTool({
     name: 'read_file',
     toolset: 'file',
@@ -37,7 +39,7 @@ export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
     readsOnly: true,
     async run({ path, offset = 1, limit = readLinesMax }, { signal }) {
       const full = absolutePath(path, cwd);
-      const { fd, sizeBytes } = openText(full, isSecret);
+      const { fd, sizeBytes } = openText(hostPath(path, { cwd, sandbox }), isSecret, sandbox);
       const part = await readLines(fd, { offset, limit, signal });
       return {
         text: render(part, { path: full, offset, sizeBytes }) + (hint?.(full) ?? ''),
@@ -49,8 +51,12 @@ export function readFileTool({ cwd, isSecret, hint }: ReadFileOptions): Tool {
 }
 
 /** Opened without blocking, so a FIFO cannot hold us; the caller closes it. */
-function openText(path: string, isSecret: ReadFileOptions['isSecret']): { fd: number; sizeBytes: number } {
-  const file = opened(path, isSecret);
+function openText(
+  path: string,
+  isSecret: ReadFileOptions['isSecret'],
+  sandbox: FileSandbox | undefined,
+): { fd: number; sizeBytes: number } {
+  const file = opened(path, isSecret, sandbox);
   if (file.kind !== 'file') {
     const fix = file.kind === 'directory' ? 'name a file in it' : undefined;
     throw new AgentError('BAD_REQUEST', `${path} is ${kindWords[file.kind]}`, fix === undefined ? {} : { fix });
@@ -69,9 +75,11 @@ function openText(path: string, isSecret: ReadFileOptions['isSecret']): { fd: nu
   }
 }
 
-function opened(path: string, isSecret: ReadFileOptions['isSecret']): PlainFile {
+function opened(path: string, isSecret: ReadFileOptions['isSecret'], sandbox: FileSandbox | undefined): PlainFile {
   try {
-    if (isSecret(realpathSync(path))) {
+    const real = realpathSync(path);
+    refuseOutside(path, real, 'read', sandbox);
+    if (isSecret(real)) {
       throw new AgentError('TOOL_REFUSED', `${path} holds secrets of the service and is not read`, {
         fix: 'ask the user for what you need to know',
       });

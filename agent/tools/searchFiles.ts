@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { AgentError, errnoOf, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import type { ToolResult } from '../ports.ts';
-import { absolutePath } from './filePath.ts';
+import { hostPath, refuseOutside, type FileSandbox } from './fileAccess.ts';
 import type { Offload } from './heavyTask.ts';
 import { defineTool, type Tool } from './registry.ts';
 import type { ScanHit, ScanResult } from './scan.ts';
@@ -14,6 +14,7 @@ export interface SearchFilesOptions {
   cwd: string;
   offload: Offload;
   isSecret(realPath: string): boolean;
+  sandbox?: FileSandbox | undefined;
 }
 
 const { searchDefault, searchMax, searchMs } = limits.tools;
@@ -31,7 +32,7 @@ const Args = z.object({
   limit: z.number().int().min(1).max(searchMax).optional().describe(`Default ${searchDefault}.`),
 });
 
-export function searchFilesTool({ cwd, offload, isSecret }: SearchFilesOptions): Tool {
+export function searchFilesTool({ cwd, offload, isSecret, sandbox }: SearchFilesOptions): Tool {
   return defineTool({
     name: 'search_files',
     toolset: 'file',
@@ -42,7 +43,8 @@ export function searchFilesTool({ cwd, offload, isSecret }: SearchFilesOptions):
       { pattern, target = 'content', path = '.', glob, literal = false, ignore_case = false, context = 0, limit = searchDefault },
       { signal },
     ) {
-      const root = realRoot(absolutePath(path, cwd));
+      const root = realRoot(hostPath(path, { cwd, sandbox }));
+      refuseOutside(root, root, 'read', sandbox);
       refuseBadExpression(pattern, target === 'content' && !literal);
       const request = { root, target, pattern, literal, ignoreCase: ignore_case, glob: glob ?? null, context, limit };
       const found = await offload.scan(request, { signal, timeoutMs: searchMs + THREAD_GRACE_MS }).catch((thrown: unknown) => {
@@ -51,7 +53,7 @@ export function searchFilesTool({ cwd, offload, isSecret }: SearchFilesOptions):
           fix: 'use a simpler expression, literal, or a narrower path or glob',
         });
       });
-      const hits = found.hits.filter((hit) => !isSecret(hit.path));
+      const hits = found.hits.filter((hit) => !isSecret(hit.path) && (sandbox?.mayRead(hit.path) ?? true));
       return render({ ...found, hits }, { root, target, context });
     },
   });

@@ -49,7 +49,8 @@ export function terminalTool({ cwd, host, timeoutSeconds, background, dangerOf }
         return runToEnd({ ...shellLine(command), cwd: where, name: 'terminal', pty, timeoutMs }, host, run);
       }
       if (!background) throw new AgentError('TOOL_REFUSED', 'nothing can go on in the background here', { fix: 'run it to its end' });
-      const started = await background.processes.start({ sessionId: background.sessionId, command, cwd: where, pty });
+      const { processes, sessionId } = background;
+      const started = await processes.start({ sessionId, command, cwd: where, pty, sandbox: host.sandbox });
       return {
         text: `Started ${started.process_id}. Read it with process (poll), end it with process (kill).`,
         data: started,

@@ -44,6 +44,8 @@ import type { StagedWrites } from './stagedWrites.ts';
 import { sessionConfig } from './sessionConfig.ts';
 import type { SessionRecord } from './store.ts';
 import { blankSession } from './tools/blankSession.ts';
+import { askedWithoutSandbox } from '../../agent/sandbox/withoutSandbox.ts';
+import { workerSandbox } from './sandbox/sandbox.ts';
 import { commandHost } from './tools/commandHost.ts';
 import { CHILD_SOURCE, Delegations, type DelegateParts } from './tools/delegate.ts';
 import { createOffload } from './tools/offload.ts';
@@ -120,8 +122,9 @@ export function createToolbox(
 ): Toolbox {
   const sender = messageSender(context);
   const foreign = mcpTools(context);
-  const host = commandHost(context, groups, epoch);
-  const processes = new BackgroundProcesses(host, watch);
+  const plainHost = commandHost(context, groups, epoch);
+  const sandbox = workerSandbox(context);
+  const processes = new BackgroundProcesses(plainHost, watch);
   let interpreters = findInterpreters(process.env.PATH ?? '');
   const { codeRoot, built } = context.release;
   const offload = createOffload(join(codeRoot, 'services', 'agent', `thread.${built ? 'js' : 'ts'}`));
@@ -148,8 +151,12 @@ export function createToolbox(
   ): Tool[] => {
     const config = sessionConfig(context, session);
     const { id: sessionId, cwd, platform } = session;
+    const confined = sandbox.forSession(session);
+    const host = confined ? { ...plainHost, sandbox: confined } : plainHost;
+    const fileRules = confined?.policy();
     const files: FileHost = {
       cwd,
+      sandbox: fileRules,
       home: context.home.root,
       isSecret,
       isStore,
@@ -169,13 +176,13 @@ export function createToolbox(
     // As the tool itself reads it: `~` is the home.
     const dangerOf = (command: string, workdir = cwd): Danger | undefined =>
       gravest(homes.map((agentHome) => dangerOfCommand(command, { ...guarded, agentHome, cwd, workdir: absolutePath(workdir, cwd) })));
-    return [
+    const tools = [
       terminalTool({ cwd, host, timeoutSeconds, background: { processes, sessionId }, dangerOf }),
       processTool({ processes, sessionId, dangerOf }),
-      readFileTool({ cwd, isSecret, hint: (path) => hint(session, path) }),
+      readFileTool({ cwd, isSecret, sandbox: fileRules, hint: (path) => hint(session, path) }),
       writeFileTool(files),
       patchTool(files),
-      searchFilesTool({ cwd, offload, isSecret }),
+      searchFilesTool({ cwd, offload, isSecret, sandbox: fileRules }),
       ...(interpreters.size > 0 ? [executeCodeTool({ cwd, host, interpreters, timeoutSeconds, dangerOf })] : []),
       ...(web.search ? [webSearchTool(web.search)] : []),
       webExtractTool((url, signal) => web.fetch(url, signal), offload),
@@ -198,11 +205,14 @@ export function createToolbox(
       cronjobTool(cronJobs(context, scope === undefined ? null : encodePrincipal(principal)), origin, scope !== undefined),
       sendMessageTool({ sender, sessionId, origin, originOnly }),
     ];
+    const missing = sandbox.missing();
+    return missing ? tools.map((tool) => askedWithoutSandbox(tool, missing)) : tools;
   };
 
   const survey: Toolbox['survey'] = async (request) => {
     const { session, surface, signal } = request;
     const config = sessionConfig(context, session);
+    await sandbox.ready();
     const safeMode = session.safe_mode === 1;
     const listed = safeMode ? { tools: [] } : await foreign.list(signal);
     const servers = listed.tools;
@@ -267,19 +277,23 @@ export function createToolbox(
           ...(changed.length === 0
             ? []
             : [`MCP tools have a new description or schema since this conversation began: ${changed.join(', ')}`]),
+          ...sandbox.notices(session),
           ...(problem === undefined ? [] : [`The tools of MCP servers are not available in this turn: ${problem}`]),
         ],
         unavailable: problem === undefined ? null : UNAVAILABLE,
         owner: request.owner,
         ...delegations.watching(session, request.owner),
-        spill: host.spill,
+        spill: plainHost.spill,
         onRepair: ({ name }) => context.log.info('arguments of a tool were not JSON; repaired', { session_id: session.id, tool: name }),
         ...(session.source === CHILD_SOURCE ? { iterationsMax: delegation?.max_turns ?? limits.tools.delegateTurnsMax } : {}),
       };
     },
     warm: () => void own({ session: blankSession(context, '/'), surface: 'cli' }, () => []),
     abandonChildren: () => delegations.abandonLeft(),
-    [Symbol.asyncDispose]: () => processes.close(),
+    async [Symbol.asyncDispose]() {
+      await processes.close();
+      await sandbox[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -314,6 +314,17 @@ export const Config = z.looseObject({
       env_passthrough: Names.optional(),
     })
     .optional(),
+  sandbox: z
+    .looseObject({
+      /** What commands and file tools may change: the working directory, nothing, or whatever the user may. */
+      level: z.enum(['workspace', 'read-only', 'none']).optional(),
+      network: z.enum(['off', 'allowlist']).optional(),
+      /** `example.org`, `*.example.org`, an address; with `:port` for others than 80 and 443. */
+      hosts: Names.optional(),
+      writable: Names.optional(),
+      readable: Names.optional(),
+    })
+    .optional(),
   web: z
     .looseObject({
       /** `search`: a SearXNG or Brave-shaped endpoint. Hosts of private networks are refused unless listed. */

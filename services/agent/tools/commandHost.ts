@@ -41,7 +41,7 @@ function processTrees(epoch: string): ProcessTrees {
   return {
     mark() {
       const value = `${epoch}.${worker}.${++count}`;
-      return { value, env: { [TOOL_MARK_VARIABLE]: value }, command: (file, args) => tagCommand(value, file, args) };
+      return { value, env: { [TOOL_MARK_VARIABLE]: value }, command: (file, args, more) => tagCommand(value, file, args, more) };
     },
     kill: (mark) => killTag(TOOL_MARK_VARIABLE, mark, limits.tools.treeMs),
   };
