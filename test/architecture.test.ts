@@ -69,6 +69,7 @@ const allowed: Record<string, readonly string[]> = {
     'services/manifest.ts',
     'agent/models/kinds.ts',
     'agent/models/resolve.ts',
+    'agent/sandbox/support.ts',
     'systemd',
     'launchd',
   ],

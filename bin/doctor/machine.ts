@@ -1,6 +1,7 @@
 /** What the machine gives: the port, the clock, descriptors, an init, a cgroup of our own, and who we are on it. */
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { findSandbox } from '../../agent/sandbox/support.ts';
 import { limits } from '../../base/limits.ts';
 import { formatDuration } from '../../base/time.ts';
 import { dashboardAddress } from '../../state/config/dashboardAddress.ts';
@@ -16,6 +17,7 @@ export const machineChecks: readonly Check[] = [
   { id: 'files', group: 'machine', what: 'open files', look: openFiles },
   { id: 'init', group: 'machine', what: 'process 1', look: init },
   { id: 'cgroup', group: 'machine', what: 'cgroup', look: cgroup },
+  { id: 'sandbox', group: 'machine', what: 'sandbox for commands', look: sandbox },
   { id: 'user', group: 'machine', what: 'user', look: user },
 ];
 
@@ -147,6 +149,16 @@ function cgroup({ snapshot }: Scene): Finding {
   } catch {
     return ok(`${path} is not ours: process groups and markers do its work`);
   }
+}
+
+/** Asked for by a level and missing: every command needs an approval. */
+async function sandbox({ config }: Scene): Promise<Finding> {
+  const level = config().config.sandbox?.level ?? 'none';
+  const found = await findSandbox();
+  if (level === 'none')
+    return ok(found.kind === 'none' ? 'switched off' : 'switched off; it works here: agent config set sandbox.level workspace');
+  if (found.kind === 'none') return fail(`sandbox.level is ${level}, but ${found.problem}: every command needs an approval`, found.fix);
+  return ok(`${level}, by ${found.kind}`);
 }
 
 /** Root's shell and the service's user are two people with two homes (lessons 28). */

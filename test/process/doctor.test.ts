@@ -8,6 +8,7 @@ import t from 'tap';
 import { identityOf } from '../../state/processIdentity.ts';
 import { cli } from '../harness/cli.ts';
 import { cliService } from '../harness/cliService.ts';
+import { requirePackage } from '../harness/debianPackage.ts';
 import { freePort, testHome, type TestHome } from '../harness/home.ts';
 import { until } from '../harness/until.ts';
 
@@ -282,4 +283,12 @@ t.test('a home that the first start could not make is a failure', async (t) => {
     checks.find(({ id }) => id === 'home'),
     { status: 'fail', fix: /AGENT_HOME/ },
   );
+});
+
+t.test('the sandbox is tried, and its level is shown', async (t) => {
+  await requirePackage('bubblewrap', '/usr/bin/bwrap');
+  using home = testHome(await ownPort());
+  t.match((await doctor(home)).row('sandbox'), { status: 'ok', detail: /^switched off/ });
+  writeFileSync(join(home.root, 'config.yaml'), 'sandbox: { level: read-only }\n');
+  t.match((await doctor(home)).row('sandbox'), { status: 'ok', detail: 'read-only, by bubblewrap' });
 });
