@@ -3,6 +3,7 @@ import { formatDuration } from '../base/time.ts';
 import type { Paint, Style } from '../base/paint.ts';
 import { visibleText } from '../base/visibleText.ts';
 import type { WaitingWork } from '../ipc/contracts/peer.ts';
+import { resumeCommand } from '../state/pause.ts';
 import type { ProfilePause, Snapshot, WorkerRow } from './snapshot.ts';
 import { bytesForPeople, table } from './terminal.ts';
 
@@ -126,8 +127,7 @@ function pauseLine(
   const count = waiting > 0 ? `, ${waiting} waiting` : '';
   const end = expires_at ? `, ends in ${formatDuration(Math.max(0, Date.parse(expires_at) - nowMs))}` : '';
   const whose = profile === undefined ? '' : ` of ${profile}`;
-  const lift = profile === undefined ? 'agent resume' : `agent -p ${profile} resume`;
-  return `Paused: ${what}${whose} ${held}${count}${end}${reason ? ` (${visibleText(reason)})` : ''} — ${lift} lifts it`;
+  return `Paused: ${what}${whose} ${held}${count}${end}${reason ? ` (${visibleText(reason)})` : ''} — ${resumeCommand(profile)} lifts it`;
 }
 
 /** A page address may carry the login token; a status that gets pasted somewhere must not. */

@@ -38,6 +38,18 @@ export function isPaused(home: Home, scope: PauseScope, profile = 'default'): bo
   return readPauses(home, profile, Date.now()).some((pause) => holds(pause, scope));
 }
 
+/** The command that lifts the pause of a profile; without one that of the root home, which holds every profile. */
+export const resumeCommand = (profile = 'default'): string => (profile === 'default' ? 'agent resume' : `agent -p ${profile} resume`);
+
+/** The commands that let this kind of new work of a profile start again. */
+export function resumeAdvice(home: Home, scope: PauseScope, profile = 'default'): string {
+  const holders = ['default', ...(profile === 'default' ? [] : [profile])].filter((name) => {
+    const pause = ownPause(home.profile(name));
+    return pause !== undefined && holds(pause, scope);
+  });
+  return `lift the pause: ${holders.map((name) => `\`${resumeCommand(name)}\``).join(' and ')}`;
+}
+
 /** Does it hold this kind of new work? A scope nobody knows is a slip of the pen: it holds everything rather than nothing. */
 export function holds({ scope }: Pause, wanted: PauseScope): boolean {
   const known = scope.filter((name) => (pauseScopes as readonly string[]).includes(name));

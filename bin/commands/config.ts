@@ -12,7 +12,7 @@ import { configProblems, parseConfigText, placed, readText, type ConfigProblem }
 import { configVersions, newerForm } from '../../state/config/schema.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { hasFlag, jsonErrorsOption, jsonOption, type Argument, type Command, type Input, type Option } from '../command.ts';
-import { refuseSecret } from '../../state/config/accept.ts';
+import { misplacedSecrets } from '../../state/config/accept.ts';
 import { noteIneffective, requireKnownKey } from '../configKeys.ts';
 import { note, out, print, printError, printJson } from '../terminal.ts';
 import { textOf } from '../textInput.ts';
@@ -101,7 +101,7 @@ export const command: Command = {
       name: 'check',
       summary: 'Check the file and name all that is wrong, with line and column',
       options: [jsonOption],
-      examples: [{ line: 'agent config check', does: 'exit code 0 valid, 1 settings without effect, 78 not usable' }],
+      examples: [{ line: 'agent config check', does: 'exit code 0 valid, 1 settings without effect or secrets in clear, 78 not usable' }],
       run: check,
     },
   ],
@@ -153,7 +153,6 @@ async function set(input: Input): Promise<number> {
   const [dotted, text] = input.args as [string, string];
   const keys = parseKeyPath(dotted);
   const force = hasFlag(input, 'force');
-  refuseSecret(keys, text, 'USAGE');
   const file = prepared(input);
   const value = hasFlag(input, 'text') ? text : parseValue(text);
   const { before, after } = await setConfigValue(file, dotted, value, { force });
@@ -222,18 +221,22 @@ async function check(input: Input): Promise<number> {
   const problems = configProblems(text, file);
   if (problems.length > 0) return sayWrong(file, problems, input);
   const { ineffective, config } = parseConfigText(text, file);
+  const secrets = misplacedSecrets(text, file);
   if (input.json) {
     const unknown = ineffective.map((setting) => setting.key);
-    printJson({ path: file, valid: true, problems: ineffective.map(withoutPath), unknown, ...configVersions(config) });
+    printJson({ path: file, valid: true, problems: [...ineffective, ...secrets].map(withoutPath), unknown, ...configVersions(config) });
   } else {
     const newer = newerForm(config);
     if (newer) note(`agent: ${newer}`);
     if (!text) print(`${file} does not exist; defaults are used.`);
-    else if (ineffective.length === 0) print(`${file} is valid.`);
-    else print(`${file} can be used, but ${ineffective.length === 1 ? '1 setting has' : `${ineffective.length} settings have`} no effect.`);
-    noteIneffective(ineffective);
+    else if (ineffective.length > 0)
+      print(`${file} can be used, but ${ineffective.length === 1 ? '1 setting has' : `${ineffective.length} settings have`} no effect.`);
+    else if (secrets.length > 0)
+      print(`${file} can be used, but it holds ${secrets.length === 1 ? 'a secret' : `${secrets.length} secrets`} in clear.`);
+    else print(`${file} is valid.`);
+    noteIneffective([...ineffective, ...secrets]);
   }
-  return ineffective.length > 0 ? exitCodes.failed : exitCodes.ok;
+  return ineffective.length + secrets.length > 0 ? exitCodes.failed : exitCodes.ok;
 }
 
 const withoutPath = ({ path: _path, ...problem }: ConfigProblem): Omit<ConfigProblem, 'path'> => problem;

@@ -3,7 +3,7 @@ import { AgentError } from '../../base/errors.ts';
 import { formatDuration, parseDurationMs } from '../../base/time.ts';
 import { openHome, prepareHome } from '../../state/home.ts';
 import { pauseScopes } from '../../base/closedWords.ts';
-import { engagePause, type Pause } from '../../state/pause.ts';
+import { engagePause, resumeCommand, type Pause } from '../../state/pause.ts';
 import { jsonOption, listOption, textOption, type Command, type Input } from '../command.ts';
 import { note, print, printJson } from '../terminal.ts';
 
@@ -33,13 +33,13 @@ async function run(input: Input): Promise<number> {
   const ttlMs = ttlOf(input);
   const pause = engagePause(home.profile(input.profile).estop, { reason: textOption(input, 'reason'), ttlMs, scope });
   if (input.json) printJson({ paused: true, ...pause });
-  else print(`Paused: new ${pausedPart(pause, ttlMs)} (${pause.path})`);
+  else print(`Paused: new ${pausedPart(pause, ttlMs, input.profile)} (${pause.path})`);
   if (pause.generation === null) note('agent: the disk is full, so reason, scope and time to live were not kept — free some space');
   return 0;
 }
 
-function pausedPart({ scope, generation }: Pause, ttlMs: number | undefined): string {
-  if (generation === null) return 'automation is held until `agent resume`';
+function pausedPart({ scope, generation }: Pause, ttlMs: number | undefined, profile: string): string {
+  if (generation === null) return `automation is held until \`${resumeCommand(profile)}\``;
   const end = ttlMs === undefined ? '' : ` for ${formatDuration(ttlMs)}`;
   return `${scope.length > 0 ? `${scope.join(' and ')} work` : 'automation'} is held${end}`;
 }

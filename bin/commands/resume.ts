@@ -1,6 +1,6 @@
 /** `agent resume`: removes the sentinel. Needs no service. */
 import { openHome } from '../../state/home.ts';
-import { liftPause, readPause } from '../../state/pause.ts';
+import { liftPause, readPause, resumeCommand } from '../../state/pause.ts';
 import { jsonOption, type Command, type Input } from '../command.ts';
 import { note, print, printJson } from '../terminal.ts';
 
@@ -23,7 +23,7 @@ async function run(input: Input): Promise<number> {
   const lifted = liftPause([path]);
   const still = readPause(home, input.profile);
   if (input.json) printJson({ paused: still !== undefined, lifted, path, still_paused_by: still?.path ?? null });
-  else print(lifted ? `Resumed: automation goes on (${path})` : `It was not paused (${path})`);
-  if (still && !input.json) note(`agent: ${still.path} still holds automation — agent resume (without -p) lifts it`);
+  else print(lifted ? `Resumed: automation continues (${path})` : `It was not paused (${path})`);
+  if (still && !input.json) note(`agent: ${still.path} still holds automation — ${resumeCommand()} lifts it`);
   return 0;
 }

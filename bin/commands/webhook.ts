@@ -8,6 +8,7 @@ import { painter } from '../../base/paint.ts';
 import { platformGuides } from '../../ipc/contracts/platformGuides.ts';
 import { loadConfig } from '../../state/config/load.ts';
 import { interpolate, readSecrets } from '../../state/env.ts';
+import { isPaused, resumeAdvice } from '../../state/pause.ts';
 import { openHome, prepareHome, requireProfile, type ProfilePaths } from '../../state/home.ts';
 import { readPlatform } from '../../state/platforms.ts';
 import { readSubscriptions, ROUTE_NAME, subscribe, unsubscribe, WEBHOOK_EVENTS_MAX } from '../../state/webhookSubscriptions.ts';
@@ -151,8 +152,11 @@ async function test(input: Input): Promise<number> {
   if (status !== 202) {
     throw new AgentError('PLATFORM_DOWN', `the route answered ${status}: ${text.slice(0, 300)}`, { fix: 'agent logs gateway says more' });
   }
-  if (input.json) printJson({ name: route, status, answer: JSON.parse(text) as unknown });
-  else print('Taken (202): the agent works on it.');
+  const profile = entry.profile ?? input.profile;
+  const held = isPaused(openHome(), 'gateway', profile);
+  if (input.json) printJson({ name: route, status, held, answer: JSON.parse(text) as unknown });
+  else if (held) print(`Accepted (${status}) and held by a pause — ${resumeAdvice(openHome(), 'gateway', profile)}`);
+  else print(`Accepted (${status}): the agent answers it.`);
   return exitCodes.ok;
 }
 

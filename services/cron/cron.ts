@@ -8,7 +8,7 @@ import { limits } from '../../base/limits.ts';
 import * as contract from '../../ipc/contracts/cron.ts';
 import { handle, type Handler } from '../../ipc/link.ts';
 import type { ParamsOf } from '../../ipc/method.ts';
-import { isPaused } from '../../state/pause.ts';
+import { isPaused, resumeAdvice } from '../../state/pause.ts';
 import type { WorkerContext, WorkerService } from '../worker.ts';
 import { blueprintViews, filledFor, makeFromBlueprint } from './blueprints.ts';
 import { calendarOf } from './calendar.ts';
@@ -190,7 +190,7 @@ function claimForFire(
 function refuseWhilePaused({ home, profile }: WorkerContext): void {
   if (!isPaused(home, 'cron', profile)) return;
   throw new AgentError('PAUSED', 'automation is paused, nothing was claimed', {
-    fix: '`agent resume` lifts the pause',
+    fix: resumeAdvice(home, 'cron', profile),
     retryAfterMs: limits.cron.pausedRetrySeconds * 1_000,
   });
 }

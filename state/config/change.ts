@@ -7,7 +7,7 @@ import { AgentError } from '../../base/errors.ts';
 import { digest } from '../../base/ids.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
 import { withFileLock } from '../lock.ts';
-import { acceptText, noPlaceFor } from './accept.ts';
+import { acceptText } from './accept.ts';
 import { classOf } from './classes.ts';
 import { differences, dottedKey, mergePatch, type Difference } from './diff.ts';
 import { setInDocument, type KeyPath } from './edit.ts';
@@ -73,11 +73,9 @@ export async function changeConfigText(path: string, edited: string, rules: Chan
 }
 
 function write(path: string, { before, after }: { before: string; after: string }, { masks }: ChangeRules): Changed {
-  const { loaded, before: old } = acceptText(path, before, after);
+  const { loaded, before: old } = acceptText(path, before, after, masks);
   // A file that was broken: all of the new one is a change.
   const found = differences(old ?? {}, loaded.config);
-  const standing = old && textsOf(old);
-  for (const change of found) refuseSecrets(change.after, change.path, { masks, standing });
   const changed = found.map(({ path: key }) => describe(key));
   if (after !== before) writeFileAtomic(path, after);
   return {
@@ -87,26 +85,6 @@ function write(path: string, { before, after }: { before: string; after: string 
     restart_required: changed.filter(({ applies }) => applies === 'supervisor').map(({ key }) => key),
     unknown: loaded.ineffective.map(({ key }) => key),
   };
-}
-
-/** Interface spec, Authentication 10. One that stands in the file already may stay there. */
-function refuseSecrets(value: unknown, path: KeyPath, known: { masks: Masks; standing: ReadonlySet<string> | undefined }): void {
-  const { masks, standing } = known;
-  if (typeof value === 'object' && value !== null) {
-    for (const [name, inner] of Object.entries(value)) {
-      refuseSecrets(inner, [...path, Array.isArray(value) ? Number(name) : name], known);
-    }
-    return;
-  }
-  // What a broken file held is not known: then it may be what stood there.
-  if (!masks.isOutOfPlace(path, value) || !standing || standing.has(value)) return;
-  throw noPlaceFor(path, 'CONFIG_KEY');
-}
-
-function textsOf(value: unknown, texts = new Set<string>()): Set<string> {
-  if (typeof value === 'string') texts.add(value);
-  else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) textsOf(inner, texts);
-  return texts;
 }
 
 function describe(path: KeyPath): ConfigChange {

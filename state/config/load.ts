@@ -289,7 +289,7 @@ const articled = (type: string): string =>
         int: 'a whole number',
       }[type] ?? `a ${type}`);
 
-function positionOf(document: Document.Parsed, path: (string | number)[], counter: LineCounter): { line: number; column: number } {
+export function positionOf(document: Document.Parsed, path: (string | number)[], counter: LineCounter): { line: number; column: number } {
   for (let depth = path.length; depth >= 0; depth--) {
     const node = document.getIn(path.slice(0, depth), true) as Node | undefined;
     const start = node?.range?.[0];

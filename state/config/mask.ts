@@ -20,7 +20,7 @@ export interface Masks {
   /** The same text with masks, comments too. */
   hideText(text: string): string;
   /** Whether config.yaml is no place for it (interface spec, Authentication 10): its name or its shape says so. */
-  isOutOfPlace(path: KeyPath, value: unknown): value is string;
+  isOutOfPlace(path: KeyPath, value: unknown): boolean;
 }
 
 export function createMasks(values: readonly string[]): Masks {
@@ -29,7 +29,10 @@ export function createMasks(values: readonly string[]): Masks {
   const isSecret = (path: KeyPath, value: unknown): boolean => {
     const name = nameOf(path);
     if (typeof value === 'number') return /(?:PASSWORD|PASSWD|SECRET)$/i.test(name);
-    if (typeof value !== 'string' || value === '' || value === MARK || /^[^$]*\$\{[^}]+\}[^$]*$/.test(value)) return false;
+    if (typeof value !== 'string' || value === '' || value === MARK) return false;
+    // What names a variable holds its value elsewhere; the text around the name may still hold another secret.
+    const around = value.split(/\$\{[^}]+\}/);
+    if (around.length > 1) return around.some((text) => redact(text) !== text);
     const parent = path.at(-2);
     if (SECRET_NAME.test(name) || /password_hash$/i.test(name) || parent === 'headers') return true;
     return (parent === 'env' && looksSecret(name, value)) || redact(value) !== value;
@@ -41,8 +44,12 @@ export function createMasks(values: readonly string[]): Masks {
   };
   return {
     hide,
-    isOutOfPlace: (path, value): value is string =>
-      typeof value === 'string' && isSecret(path, value) && (SECRET_NAME.test(nameOf(path)) || redact(value) !== value),
+    isOutOfPlace: (path, value) =>
+      isSecret(path, value) &&
+      (typeof value !== 'string' ||
+        SECRET_NAME.test(nameOf(path)) ||
+        (path.at(-2) === 'headers' && isSecretHeader(String(path.at(-1)))) ||
+        redact(value) !== value),
     hideText(text) {
       let masked = '';
       let at = 0;
@@ -55,6 +62,10 @@ export function createMasks(values: readonly string[]): Masks {
     },
   };
 }
+
+/** Headers that carry a credential by their name. */
+export const isSecretHeader = (name: string): boolean =>
+  SECRET_NAME.test(name.replaceAll('-', '_')) || /^(?:proxy-)?authorization$/i.test(name);
 
 /** The name that says what a value is. `client_key` is the path of a file; the third entry of `client_cert` is a password. */
 export function nameOf(path: KeyPath): string {

@@ -4,7 +4,7 @@
  */
 import { AgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { createRedactor, MARK, SECRET_NAME } from '../../base/redact.ts';
+import { createRedactor, MARK } from '../../base/redact.ts';
 import { readSecrets } from '../env.ts';
 import { setEnvValue, unsetEnvValue } from '../envFile.ts';
 import { DEFAULT_PROFILE, type ProfilePaths } from '../home.ts';
@@ -12,6 +12,7 @@ import { mcpCatalog, type CatalogEntry } from '../mcpCatalog.ts';
 import { dottedKey } from './diff.ts';
 import { setConfigValue } from './edit.ts';
 import { parseConfigText, readText } from './load.ts';
+import { isSecretHeader } from './mask.ts';
 import type { McpServerConfig } from './schema.ts';
 
 /** Tool names are `mcp__<server>__<tool>`: a name must survive that. */
@@ -209,15 +210,12 @@ const mapValues = (values: Record<string, string>, change: (name: string, value:
 const keyOf = (server: string): string => dottedKey(['mcp_servers', server]);
 const variablePrefix = (server: string): string => `MCP_${server.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_`;
 
-const SECRET_HEADER = /^(?:authorization|proxy-authorization|cookie|x-api-key)$/i;
 const hasPlaceholder = (text: string): boolean => /\$\{[^}]+\}/.test(text);
 const redact = createRedactor();
 
 /** By its name, or by a shape that only credentials have. What already is a placeholder is none. */
 const isSecret = (name: string, value: string): boolean =>
-  value !== '' &&
-  !hasPlaceholder(value) &&
-  (SECRET_NAME.test(name.replaceAll('-', '_')) || SECRET_HEADER.test(name) || redact(value) !== value);
+  value !== '' && !hasPlaceholder(value) && (isSecretHeader(name) || redact(value) !== value);
 
 const placeholdersOf = ({ env = {}, headers = {}, url = '', client_cert = '' }: McpServerConfig): string[] => [
   ...new Set(
@@ -240,12 +238,7 @@ export function shownServer(entry: McpServerConfig) {
     args: args.map((arg) => redact(arg)),
     env: hide(entry.env),
     headers: hide(entry.headers),
-    auth:
-      auth === 'oauth'
-        ? ('oauth' as const)
-        : Object.keys(entry.headers ?? {}).some((name) => SECRET_HEADER.test(name))
-          ? ('header' as const)
-          : null,
+    auth: auth === 'oauth' ? ('oauth' as const) : Object.keys(entry.headers ?? {}).some(isSecretHeader) ? ('header' as const) : null,
     enabled: entry.enabled !== false,
   };
 }

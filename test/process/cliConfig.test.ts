@@ -162,14 +162,28 @@ t.test('a setting without effect is written only with --force, and never breaks 
   t.match(readFileSync(home.config, 'utf8'), /extension:\n {2}x: 1/);
 });
 
-t.test('a secret is not taken into config.yaml; the name of a variable is', async (t) => {
+t.test('a secret is not taken into config.yaml, nor shown', async (t) => {
   using home = testHome();
-  const refused = await cli(['config', 'set', 'providers.box.api_key', 'sk-1234567890abcdefghij'], { home });
-  t.equal(refused.code, 2);
-  t.match(refused.stderr, /config\.yaml is no place for one — agent env set PROVIDERS_BOX_API_KEY /);
-  t.notMatch(refused.stderr, /sk-1234567890/);
+  const answer = await cli(['config', 'set', 'providers.box.headers.Authorization', 'Bearer sk-abcdefghijklmnopqrst', '--json'], { home });
+  t.match({ code: answer.code, error: errorOf(answer) }, { code: 2, error: { code: 'CONFIG_KEY' } });
+  t.notMatch(answer.stdout + answer.stderr, 'sk-abc');
   t.equal(existsSync(home.config), false);
-  t.equal((await cli(['config', 'set', 'mcp_servers.x.headers.X-Key', '${X_KEY}'], { home })).code, 0);
+});
+
+t.test('check names secrets that the file holds in clear; they hinder no other change', async (t) => {
+  using home = testHome({
+    'config.yaml': 'timezone: UTC\nproviders:\n  box: { base_url: "http://127.0.0.1:1/v1", headers: { Authorization: Bearer opaque } }\n',
+    '.env': 'BOX_KEY=value-of-the-box\n',
+  });
+  const checked = await cli(['config', 'check', '--json'], { home });
+  t.equal(checked.code, 1);
+  t.match(JSON.parse(checked.stdout), { valid: true, problems: [{ line: 3, key: 'providers.box.headers.Authorization' }] });
+  t.notMatch(checked.stdout + checked.stderr, 'opaque');
+  t.equal((await cli(['config', 'set', 'timezone', 'Asia/Tokyo'], { home })).code, 0);
+  const pasted = readFileSync(home.config, 'utf8')
+    .replace('UTC', 'Asia/Tokyo')
+    .concat('auxiliary: { title: { model: value-of-the-box } }\n');
+  t.match(await cli(['config', 'write', '-'], { home, stdin: pasted }), { code: 2, stderr: /auxiliary\.title\.model/ }, 'a value of .env');
 });
 
 t.test('the whole file is replaced from a file or stdin, when it is valid', async (t) => {

@@ -1,9 +1,10 @@
 /** Changing config.yaml from a form or an editor: by path, with masks, against a version. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import type { AgentError } from '../../base/errors.ts';
 import { changeConfig, changeConfigText, versionOf } from '../../state/config/change.ts';
 import { dottedKey, mergePatch } from '../../state/config/diff.ts';
-import { parseKeyPath, replaceConfigText } from '../../state/config/edit.ts';
+import { parseKeyPath, parseValue, replaceConfigText, setConfigValue } from '../../state/config/edit.ts';
 import { createMasks, MARK } from '../../state/config/mask.ts';
 import { addMcpServer, readMcpServers, removeMcpServer, setMcpServerEnabled } from '../../state/config/mcpServers.ts';
 import { disabledToolsets, switchToolset } from '../../state/config/toolsets.ts';
@@ -93,7 +94,7 @@ t.test('a secret is not taken into config.yaml, neither by path nor as text; the
   for (const values of refused) {
     await t.rejects(changeConfig(home.config, { values }, rules), {
       code: 'CONFIG_KEY',
-      message: /no place for one/,
+      field: /^(platforms|providers|quick_commands)\./,
       fix: /agent env set/,
     });
   }
@@ -214,4 +215,37 @@ t.test('an address is stored without its credentials: those of the query in .env
   const refused = addMcpServer(home, { name: 'in', url: 'https://u:hunter22@example.org/mcp' });
   await t.rejects(refused, { code: 'INVALID_PARAMS', field: 'url', fix: /header/ });
   t.notMatch(readFileSync(home.config, 'utf8'), 'hunter22');
+});
+
+t.test('whatever writes a secret is refused, and the advice works as it is written', async (t) => {
+  using home = testHome({ 'config.yaml': '' });
+  const refused: [key: string, value: string, variable: string, advice?: [key: string, value: string]][] = [
+    ['providers.box.api_key', 'sk-1234567890abcdefghij', 'PROVIDERS_BOX_API_KEY', ['providers.box.key_env', 'PROVIDERS_BOX_API_KEY']],
+    [
+      'providers.box.headers.Authorization',
+      'Bearer sk-abcdefghijklmnopqrst',
+      'PROVIDERS_BOX_HEADERS_AUTHORIZATION',
+      ['providers.box.headers.Authorization', 'Bearer ${PROVIDERS_BOX_HEADERS_AUTHORIZATION}'],
+    ],
+    ['providers.box.headers.X-Api-Key', 'opaque', 'PROVIDERS_BOX_HEADERS_X_API_KEY'],
+    ['providers.box', '{headers: {authorization: opaque}}', 'PROVIDERS_BOX_HEADERS_AUTHORIZATION'],
+    ['mcp_servers.notes.env.NOTES_TOKEN', 'opaque', 'MCP_SERVERS_NOTES_ENV_NOTES_TOKEN'],
+    ['mcp_servers.notes.url', 'https://example.org/?region=${EU}&token=opaque', 'MCP_SERVERS_NOTES_URL'],
+    ['platforms.irc.password', '12345678', 'IRC_PASSWORD'],
+    ['OPENAI_API_KEY', 'sk-abc', 'OPENAI_API_KEY'],
+  ];
+  for (const [key, value, variable, advice] of refused) {
+    const thrown = await setConfigValue(home.config, key, parseValue(value), { force: true }).catch(
+      (cause: unknown) => cause as AgentError,
+    );
+    t.match(thrown, { code: 'CONFIG_KEY', field: key }, key);
+    const { message, fix } = thrown as AgentError;
+    t.notMatch(message + fix, /opaque|sk-|12345/, key);
+    t.match(fix, `agent env set ${variable}\``, key);
+    if (!advice) continue;
+    t.match(fix, `agent config set ${advice[0]}`);
+    t.match(fix, advice[1]);
+    await setConfigValue(home.config, advice[0], parseValue(advice[1]));
+  }
+  t.notMatch(readFileSync(home.config, 'utf8'), /opaque|sk-|12345/);
 });

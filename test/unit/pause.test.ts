@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { pauseScopes, type PauseScope } from '../../base/closedWords.ts';
-import { engagePause, isPaused, liftPause, readPause } from '../../state/pause.ts';
+import { engagePause, isPaused, liftPause, readPause, resumeAdvice } from '../../state/pause.ts';
 import { testHome } from '../harness/home.ts';
 import { cli } from '../harness/cli.ts';
 import { mounts, onTmpfs } from '../harness/smallDisk.ts';
@@ -78,8 +78,10 @@ t.test('the pause of the root home holds every profile; a profile holds itself a
   using home = testHome();
   const profile = home.write('profiles/work/ESTOP', '{"scope":["gateway"]}');
   t.same([held(home), held(home, 'work'), held(home, 'other')], [[], ['gateway'], []]);
+  t.equal(resumeAdvice(home, 'gateway', 'work'), 'lift the pause: `agent -p work resume`');
   home.write('ESTOP', '{"scope":["cron"]}');
   t.same([held(home), held(home, 'work'), held(home, 'other')], [['cron'], ['cron', 'gateway'], ['cron']]);
+  t.equal(resumeAdvice(home, 'cron', 'work'), 'lift the pause: `agent resume`', 'each kind of work by the pause that holds it');
   t.match([readPause(home, 'work')?.path, readPause(home)?.path], [home.estop, home.estop]);
   t.ok(liftPause([home.estop, profile]));
   t.same(held(home, 'work'), []);

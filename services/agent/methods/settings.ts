@@ -7,7 +7,6 @@ import { isoTime } from '../../../base/time.ts';
 import { clientPing, configGet, configSet, modelOptions, setupRuntimeCheck, setupStatus } from '../../../ipc/contracts/rpcSettings.ts';
 import { handle, type Handler } from '../../../ipc/link.ts';
 import type { ParamsOf, ResultOf } from '../../../ipc/method.ts';
-import { refuseSecret } from '../../../state/config/accept.ts';
 import { parseKeyPath, parseValue, setConfigValue } from '../../../state/config/edit.ts';
 import { createMasks } from '../../../state/config/mask.ts';
 import { providerRows, renewed } from '../modelRows.ts';
@@ -175,8 +174,6 @@ async function setOther({ context }: SessionParts, { key, value, scope }: Params
   if (scope === 'session' || scope === 'once') {
     throw new AgentError('BAD_REQUEST', `scope: ${key} is a setting of the whole profile`, { field: 'scope', fix: 'leave the scope out' });
   }
-  const path = parseKeyPath(key);
-  refuseSecret(path, String(value), 'BAD_REQUEST');
   const { after } = await setConfigValue(context.paths.config, key, typeof value === 'string' ? parseValue(value) : value);
   return { key, value: after, scope: 'global', warning: null, info: null };
 }
