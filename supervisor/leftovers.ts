@@ -14,8 +14,17 @@ import { lockHolder, readLock } from '../state/lock.ts';
 /** As `acquireLock` names the record that it links into place, also while a dead lock is cleared. */
 const LOCK_RECORD = /\.lock(?:\.clearing)*(?:\.[0-9a-f]{16}|\.clearing)$/;
 
-/** Answers what was removed. */
-export async function sweepLeftovers(home: Home, nowMs = Date.now()): Promise<string[]> {
+/** The pipe of a slot and the journal of what was read from it. */
+const OUTPUT = /\.out(?:\.journal)?$/;
+
+/** A slot that is no longer configured leaves its socket, its pipe and the journal behind. */
+export function removeSlotFiles(home: Home, slot: string): void {
+  const output = join(home.run.dir, `${slot}.out`);
+  for (const path of [home.run.socket(slot), output, `${output}.journal`]) rmSync(path, { force: true });
+}
+
+/** Pipes and journals of programs that are none of `slots` are removed too. Answers what was removed. */
+export async function sweepLeftovers(home: Home, slots: ReadonlySet<string>, nowMs = Date.now()): Promise<string[]> {
   const profiles = listProfiles(home).map((name) => home.profile(name));
   const folders = new Set([home.run.dir, ...profiles.flatMap(foldersOf)]);
   const files = [...folders].flatMap((folder) => entriesOf(folder).map((name) => join(folder, name)));
@@ -23,7 +32,8 @@ export async function sweepLeftovers(home: Home, nowMs = Date.now()): Promise<st
   const sockets = files.filter((path) => path.endsWith('.sock') && statSync(path, { throwIfNoEntry: false })?.isSocket());
   const removedSockets: string[] = [];
   for (const path of sockets) if (await isAbandoned(path)) removedSockets.push(path);
-  return [...dead.filter(removed), ...removedSockets];
+  const outputs = entriesOf(home.run.dir).filter((name) => OUTPUT.test(name) && !slots.has(name.replace(OUTPUT, '')));
+  return [...[...dead, ...outputs.map((name) => join(home.run.dir, name))].filter(removed), ...removedSockets];
 }
 
 /** The path of the copies is written out: the module that names it loads SQLite. */

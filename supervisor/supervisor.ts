@@ -31,6 +31,7 @@ import { findProcesses, RecordBook, type FoundProcesses } from './records.ts';
 import type { SupervisorOptions } from './options.ts';
 import { takeHome } from './ownership.ts';
 import { Problems } from './problems.ts';
+import { removeSlotFiles } from './leftovers.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
 import { composeStatus, createSnapshotWriter } from './snapshot.ts';
 import { mendRunFiles, type RunFilesHost } from './runFiles.ts';
@@ -356,6 +357,7 @@ export class Supervisor {
       add: (spec) => this.#addSlot(spec),
       removed: (slot) => {
         this.#stopped.delete(slot);
+        removeSlotFiles(this.home, slot);
         this.#snapshot.soon();
       },
     };

@@ -114,8 +114,8 @@ export class Upkeep implements Disposable {
   /** Once after the start. */
   #sweep(): void {
     this.#hasSwept = true;
-    const { home, log } = this.#host;
-    sweepLeftovers(home).then(
+    const { home, log, slots } = this.#host;
+    sweepLeftovers(home, new Set(slots.keys())).then(
       (removed) => removed.length > 0 && log.info('files that killed processes had left behind were removed', { removed }),
       (thrown: unknown) => log.warn('files that killed processes left behind could not be removed', errorFields(thrown)),
     );

@@ -35,7 +35,7 @@ export const command: Command = {
       name: 'run',
       summary: 'Start the gateway and follow it',
       details:
-        'Asks the running supervisor to start the slot and shows its log until ctrl-C; the gateway goes on. With --no-supervise (or AGENT_GATEWAY_NO_SUPERVISE=1) this process is the gateway: in the foreground, nobody starts it again.',
+        'Asks the running supervisor to start the slot and shows its log until ctrl-C; the gateway keeps running. With --no-supervise (or AGENT_GATEWAY_NO_SUPERVISE=1) this process is the gateway: it stays in the foreground and is not restarted.',
       options: [{ flags: '--no-supervise', summary: 'be the gateway, without the supervisor' }, jsonErrorsOption],
       examples: [
         { line: 'agent gateway run', does: 'under the supervisor' },
@@ -183,9 +183,12 @@ const YES: ReadonlySet<string> = new Set(['1', 'true', 'yes']);
 async function runGateway(input: Input): Promise<number> {
   const slot = slotOf('gateway', input.profile);
   const unsupervised = input.options.supervise === false || YES.has(process.env.AGENT_GATEWAY_NO_SUPERVISE?.toLowerCase() ?? '');
-  if (unsupervised) return becomeWorker(slot, false);
   const home = openHome();
   const path = logPath(home.profile(input.profile), 'gateway');
+  if (unsupervised) {
+    note(`Running ${slot} in this process (${process.pid}), without the supervisor; log: ${path}. Ctrl-C drains and stops it.`);
+    return becomeWorker(slot, false);
+  }
   const start = endOf(path);
   const code = await actOnSlot('start', input, 'gateway');
   if (code !== exitCodes.ok) return code;
@@ -193,7 +196,7 @@ async function runGateway(input: Input): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   const paint = painter(out);
   await follow(path, start, (raw) => print(renderLine(parseLine(raw), paint)), stop.signal);
-  note(`\nThe gateway goes on under the supervisor; \`agent stop ${slot}\` stops it.`);
+  note(`\nThe gateway keeps running under the supervisor; \`agent stop ${slot}\` stops it.`);
   return exitCodes.ok;
 }
 

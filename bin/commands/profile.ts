@@ -4,7 +4,7 @@ import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
 import { painter } from '../../base/paint.ts';
 import { visibleText } from '../../base/visibleText.ts';
-import { stopSlot } from '../../ipc/contracts/supervisor.ts';
+import { startSlot, stopSlot } from '../../ipc/contracts/supervisor.ts';
 import { useProfile } from '../../state/activeProfile.ts';
 import { openHome, prepareHome, requireProfile, type Home } from '../../state/home.ts';
 import { ownPause, type Pause } from '../../state/pause.ts';
@@ -27,7 +27,7 @@ import { out, print, printJson, table } from '../terminal.ts';
 
 const name: Argument = { name: 'name', summary: 'name of the profile', complete: 'profile' };
 const newName: Argument = { name: 'new-name', summary: 'small letters, digits, - and _' };
-const stopOption: Option = { flags: '--stop', summary: 'stop its workers first, when they run' };
+const stopOption: Option = { flags: '--stop', summary: 'stop its running workers first' };
 const descriptionOption: Option = { flags: '--description <text>', summary: 'what it is for' };
 const modelOptions: Option[] = [
   { flags: '--model <name>', summary: 'its model' },
@@ -104,7 +104,7 @@ export const command: Command = {
     {
       name: 'rename',
       summary: 'Rename a profile',
-      details: 'None of its workers may run.',
+      details: 'None of its workers may run. --stop stops those that do, and starts them again under the new name.',
       arguments: [name, newName],
       options: [stopOption, jsonOption],
       examples: [{ line: 'agent profile rename work office', does: 'everything it has comes along' }],
@@ -240,8 +240,12 @@ async function soul(input: Input): Promise<number> {
 async function rename(input: Input): Promise<number> {
   const home = openHome();
   const [from, to] = input.args as [string, string];
-  if (hasFlag(input, 'stop')) await stopWorkers(home, from);
-  const row = await renameProfile(home, from, to);
+  const stopped = hasFlag(input, 'stop') ? await stopWorkers(home, from) : [];
+  const row = await renameProfile(home, from, to).catch(async (thrown: unknown) => {
+    await startWorkers(home, stopped, from);
+    throw thrown;
+  });
+  await startWorkers(home, stopped, to);
   if (input.json) printJson(row);
   else print(`${from} is now ${row.name}, in ${row.path}`);
   return exitCodes.ok;
@@ -257,16 +261,23 @@ async function remove(input: Input): Promise<number> {
   return exitCodes.ok;
 }
 
-/** Errors: UNKNOWN_PROFILE, NO_SUPERVISOR, STOP_FAILED. */
-async function stopWorkers(home: Home, profile: string): Promise<void> {
+const CHANGED = { drain: true, actor: 'cli', cause: 'its profile is changed' };
+
+/** Answers the workers that ran. Errors: UNKNOWN_PROFILE, NO_SUPERVISOR, STOP_FAILED. */
+async function stopWorkers(home: Home, profile: string): Promise<string[]> {
   const { agent_running, gateway_running, is_default } = profileRow(home, profile);
-  if (is_default) return;
-  for (const [slot, runs] of [
-    [`gateway@${profile}`, gateway_running],
-    [`agent@${profile}`, agent_running],
-  ] as const) {
-    if (runs)
-      await withSupervisor(home, (link) => link.call(stopSlot, { slot, drain: true, actor: 'cli', cause: 'its profile is changed' }));
+  if (is_default) return [];
+  const running = [...(gateway_running ? ['gateway'] : []), ...(agent_running ? ['agent'] : [])];
+  for (const worker of running) await withSupervisor(home, (link) => link.call(stopSlot, { slot: `${worker}@${profile}`, ...CHANGED }));
+  return running;
+}
+
+/** Errors: NO_SUPERVISOR, START_FAILED. */
+async function startWorkers(home: Home, workers: readonly string[], profile: string): Promise<void> {
+  for (const worker of workers.toReversed()) {
+    const slot = `${worker}@${profile}`;
+    const { ok, error } = await withSupervisor(home, (link) => link.call(startSlot, { slot, ...CHANGED }));
+    if (!ok) throw new AgentError('START_FAILED', `${slot} did not start again: ${error ?? 'unknown cause'}`, { fix: `agent why ${slot}` });
   }
 }
 

@@ -13,6 +13,13 @@ import { writeFileAtomic } from '../../state/atomicFile.ts';
 import { isLoopbackHost } from '../../state/config/dashboardAddress.ts';
 import { isOtherUser } from '../../state/peerUser.ts';
 import type { Binding } from './binding.ts';
+import { MalformedRequest } from './problem.ts';
+
+/** RFC 9112, 3.2. Node keeps the first Host alone: a proxy in front may have routed by the second. Errors: MalformedRequest (400). */
+export function requireOneHost({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) throw new MalformedRequest('the request has more than one Host header');
+}
 
 /** Errors: FORBIDDEN_ORIGIN. The opaque Origin `null` (a desktop window loaded from a file) is left to the token check. */
 export function checkOrigin({ headers }: Pick<IncomingMessage, 'headers'>, binding: Binding): void {

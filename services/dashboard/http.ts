@@ -17,12 +17,12 @@ import type { Gate } from './auth/contract.ts';
 import type { Identity } from './auth/identity.ts';
 import { addSignInRoutes, loginAddress } from './auth/routes.ts';
 import { boundConnections, type Connections } from './connections.ts';
-import { checkOrigin, isDirect, tokenOf, type SessionToken } from './guard.ts';
+import { checkOrigin, isDirect, requireOneHost, tokenOf, type SessionToken } from './guard.ts';
 import type { HostFigures } from './hostFigures.ts';
 import type { Overview } from './overview.ts';
 import { encodingFor, type Page } from './page.ts';
 import { pinnedProfile } from './pinned.ts';
-import { MalformedRequest, problem, problemOf, problemText, sendProblem } from './problem.ts';
+import { problem, problemOf, problemText, sendProblem } from './problem.ts';
 import { addRoutes } from './route.ts';
 import { apiHeaders, securityHeaders } from './securityHeaders.ts';
 import { addCronFireRoute } from './routes/cronFire.ts';
@@ -84,7 +84,7 @@ export function buildHttp(dashboard: Dashboard): { app: FastifyInstance; connect
     if (!prepared) void reply.headers(isApi(request) ? apiHeaders : securityHeaders);
     // A target with a host in it is for proxies; this is none.
     if (!request.url.startsWith('/')) throw new AgentError('NOT_FOUND', 'there is no such address');
-    requireOneHost(request);
+    requireOneHost(request.raw);
     const bodyMayTakeLong = boundBody(request, reply);
     if (access !== 'outside') checkOrigin(request.raw, binding);
     // Whatever is no route at all is a place of the page, which asks for the sign-in itself.
@@ -134,12 +134,6 @@ function boundBody({ raw }: FastifyRequest, reply: FastifyReply): () => void {
   };
   reply.raw.once('finish', () => raw.complete || closeAfter(limits.dashboard.unreadMs));
   return closeAfter(limits.dashboard.requestMs);
-}
-
-/** RFC 9112, 3.2. Of two names one would be checked and the other meant. */
-function requireOneHost({ raw }: FastifyRequest): void {
-  const hosts = raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) throw new MalformedRequest('the request has more than one Host header');
 }
 
 /** What the parser of HTTP itself refuses, or what took too long to arrive. */

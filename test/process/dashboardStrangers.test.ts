@@ -144,6 +144,10 @@ t.test('what is not valid HTTP is answered as a problem document', async (t) => 
   };
   const cases = [
     ['GET /api/status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n', 400],
+    [
+      'GET /api/ws HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      400,
+    ],
     ['nonsense\r\n\r\n', 400],
     [`GET /api/status HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
   ] as const;

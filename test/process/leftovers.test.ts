@@ -34,6 +34,8 @@ t.test('temporary files, lock records and sockets of dead processes are removed;
     home.write(`agent.lock.clearing.${hex}`, JSON.stringify(dead)),
     old(`cron/cron.db.lock.${hex}`, '{"pid":'),
   ];
+  // Of a profile that was deleted while no service ran.
+  gone.push(home.write('run/agent@gone.out', ''), home.write('run/agent@gone.out.journal', ''));
   const kept = [
     home.write('.env.0a1b2c3e.tmp', 'being written'),
     home.write(`run/x.lock.${hex}`, JSON.stringify({ ...dead, ...identityOf(process.pid) })),

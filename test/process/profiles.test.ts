@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { cli } from '../harness/cli.ts';
 import { refused, startDashboard } from '../harness/dashboard.ts';
 import { testHome, type TestHome } from '../harness/home.ts';
 import { startService, type TestService } from '../harness/service.ts';
@@ -173,4 +174,20 @@ t.test('personality, description, model and the profile of commands are written 
       { name: 'work', is_active: true },
     ],
   });
+});
+
+t.test('renaming with --stop starts again what it stopped; a deleted profile leaves nothing in run/', async (t) => {
+  using home = testHome({ 'profiles/work/SOUL.md': 'mail\n', 'profiles/work/config.yaml': 'platforms: { webhook: { port: 0 } }\n' });
+  await using service = await serviceOn(home);
+  const agent = (...args: string[]) => cli(args, { home });
+  const filesOf = (profile: string) => readdirSync(home.run.dir).filter((name) => name.includes(`@${profile}.`));
+  t.match(await agent('-p', 'work', 'gateway', 'start'), { code: 0 });
+  t.not(filesOf('work').length, 0);
+
+  t.match(await agent('profile', 'rename', 'work', 'office', '--stop'), { code: 0 });
+  t.match(await service.worker('gateway@office'), { state: 'ready', desired: 'up' });
+  await until('the files of the former slots are removed', () => filesOf('work').length === 0);
+
+  t.match(await agent('profile', 'delete', 'office', '--stop'), { code: 0 });
+  await until('the files of the deleted slots are removed', () => filesOf('office').length === 0);
 });

@@ -12,7 +12,7 @@ import { sleep } from '../../../base/time.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { SocketPass } from '../auth/contract.ts';
 import type { Connections } from '../connections.ts';
-import { checkOrigin } from '../guard.ts';
+import { checkOrigin, requireOneHost } from '../guard.ts';
 import type { Dashboard } from '../http.ts';
 import { pinnedProfile, withinPinned } from '../pinned.ts';
 import { problemOf, problemText } from '../problem.ts';
@@ -62,6 +62,7 @@ export function acceptSockets(server: Server, dashboard: Dashboard, connections:
         use(open);
       });
     try {
+      requireOneHost(request);
       const { pathname, searchParams } = addressOf(request);
       const route = routes[pathname];
       if (!route) throw new AgentError('NOT_FOUND', 'there is no such WebSocket');
