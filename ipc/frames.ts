@@ -13,6 +13,8 @@ const SEPARATOR = Buffer.from('\r\n\r\n');
 const LENGTH = /^content-length:\s*(\d+)\s*$/i;
 const EMPTY = Buffer.alloc(0);
 
+const TOO_LARGE_FIX = 'send or request less at once: shorter text, fewer or smaller attachments, or a page of the list';
+
 /** Cuts a byte stream into frame bodies. Throws FRAME_TOO_LARGE or FRAME_MALFORMED; the stream is unusable after that. */
 export class FrameDecoder {
   #chunks: Buffer[] = [];
@@ -54,7 +56,9 @@ export class FrameDecoder {
     if (length === undefined) throw new AgentError('FRAME_MALFORMED', 'the frame header has no Content-Length');
     const bodyBytes = Number(length);
     if (bodyBytes > this.#maxBytes) {
-      throw new AgentError('FRAME_TOO_LARGE', `a frame of ${bodyBytes} bytes is over the limit of ${this.#maxBytes}`);
+      throw new AgentError('FRAME_TOO_LARGE', `a frame of ${bodyBytes} bytes is over the limit of ${this.#maxBytes}`, {
+        fix: TOO_LARGE_FIX,
+      });
     }
     this.#bodyBytes = bodyBytes;
     this.#keep(all.subarray(end + SEPARATOR.length));
@@ -81,7 +85,9 @@ export const encodeFrame = (body: string): Buffer => Buffer.from(frameText(body)
 function frameText(body: string): string {
   const sizeBytes = Buffer.byteLength(body);
   if (sizeBytes > limits.ipc.frameMaxBytes) {
-    throw new AgentError('FRAME_TOO_LARGE', `a frame of ${sizeBytes} bytes is over the limit of ${limits.ipc.frameMaxBytes}`);
+    throw new AgentError('FRAME_TOO_LARGE', `a frame of ${sizeBytes} bytes is over the limit of ${limits.ipc.frameMaxBytes}`, {
+      fix: TOO_LARGE_FIX,
+    });
   }
   return `Content-Length: ${sizeBytes}\r\n\r\n${body}`;
 }

@@ -5,11 +5,14 @@
 import { isAgentError } from '../base/errors.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
+import type { Home } from '../state/home.ts';
+import { removeSlotFiles } from './leftovers.ts';
 import { planReload } from './reconcile.ts';
 import type { SlotRunner } from './slotRunner.ts';
 import type { RestartPolicy, SlotSpec } from './spec.ts';
 
 export interface ReloadHost {
+  home: Home;
   slots: Map<string, SlotRunner>;
   log: Logger;
   policy: RestartPolicy;
@@ -58,5 +61,6 @@ async function remove(host: ReloadHost, runner: SlotRunner): Promise<void> {
   if (host.slots.get(slot) !== runner) return;
   runner.release();
   host.slots.delete(slot);
+  removeSlotFiles(host.home, slot);
   host.removed(slot);
 }

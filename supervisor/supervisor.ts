@@ -31,7 +31,6 @@ import { findProcesses, RecordBook, type FoundProcesses } from './records.ts';
 import type { SupervisorOptions } from './options.ts';
 import { takeHome } from './ownership.ts';
 import { Problems } from './problems.ts';
-import { removeSlotFiles } from './leftovers.ts';
 import { carryOutReload, type ReloadHost } from './reload.ts';
 import { composeStatus, createSnapshotWriter } from './snapshot.ts';
 import { mendRunFiles, type RunFilesHost } from './runFiles.ts';
@@ -350,16 +349,13 @@ export class Supervisor {
 
   #reloadHost(): ReloadHost {
     return {
+      home: this.home,
       slots: this.slots,
       log: this.log,
       policy: this.#settings.policy,
       command: (action, runner, why) => this.command(action, runner, why),
       add: (spec) => this.#addSlot(spec),
-      removed: (slot) => {
-        this.#stopped.delete(slot);
-        removeSlotFiles(this.home, slot);
-        this.#snapshot.soon();
-      },
+      removed: (slot) => (this.#stopped.delete(slot), this.#snapshot.soon()),
     };
   }
 

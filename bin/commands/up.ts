@@ -1,10 +1,11 @@
 /** `agent up`: the service in the background (or in this process), and where it is once everything is ready. */
-import { AgentError, isAgentError } from '../../base/errors.ts';
+import { chmodSync, statSync } from 'node:fs';
+import { AgentError, isAgentError, messageOf } from '../../base/errors.ts';
 import { exitCodes } from '../../base/exitCodes.ts';
 import { limits } from '../../base/limits.ts';
 import { formatDuration } from '../../base/time.ts';
 import type { Status } from '../../ipc/contracts/supervisor.ts';
-import { openHome, type Home } from '../../state/home.ts';
+import { listProfiles, openHome, type Home } from '../../state/home.ts';
 import { hasFlag, jsonOption, type Command, type Input } from '../command.ts';
 import { dialSupervisor } from '../connect.ts';
 import type { LaunchOptions } from '../launch.ts';
@@ -34,7 +35,23 @@ export const command: Command = {
 async function run(input: Input): Promise<number> {
   const home = openHome();
   const options = { demo: hasFlag(input, 'demo'), ...addressOf(input) };
+  closeEnvFiles(home);
   return hasFlag(input, 'foreground') ? foreground(home, options, input) : background(home, options, input);
+}
+
+/** An editor or a copy often leaves `.env` readable for every user of the machine. */
+function closeEnvFiles(home: Home): void {
+  for (const { env } of listProfiles(home).map((name) => home.profile(name))) {
+    const mode = (statSync(env, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
+    if ((mode & 0o077) === 0) continue;
+    const seen = `agent: ${env} was open to other users (${mode.toString(8).padStart(4, '0')})`;
+    try {
+      chmodSync(env, 0o600);
+      note(`${seen} and is now 0600 — replace its secrets if other users share this machine`);
+    } catch (thrown) {
+      note(`${seen} and cannot be closed: ${messageOf(thrown)} — chmod 600 ${env}`);
+    }
+  }
 }
 
 async function background(home: Home, options: LaunchOptions, input: Input): Promise<number> {

@@ -3,13 +3,14 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { isProviderKind, kindOf, kindTable, providerKinds } from '../../agent/models/kinds.ts';
 import { resolveNamed, usableProviders, type ProviderEntry, type ResolveInput } from '../../agent/models/resolve.ts';
-import { messageOf } from '../../base/errors.ts';
+import { isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { isZone } from '../../base/time.ts';
 import { readJson } from '../../state/atomicFile.ts';
 import { newerForm } from '../../state/config/schema.ts';
 import { readGatewayState } from '../../state/gatewayState.ts';
 import type { ProfilePaths } from '../../state/home.ts';
+import { readSubscriptions, subscriptionsPath } from '../../state/webhookSubscriptions.ts';
 import { installedUnit } from '../../systemd/unit.ts';
 import { currentUser } from '../currentUser.ts';
 import { sidecarSpecs } from '../sidecarSpecs.ts';
@@ -19,6 +20,7 @@ export const configurationChecks: readonly Check[] = [
   { id: 'config', group: 'configuration', what: 'config.yaml', look: configFiles },
   { id: 'providers', group: 'configuration', what: 'model provider', look: providers },
   { id: 'platforms', group: 'configuration', what: 'chat platform', look: platforms },
+  { id: 'webhooks', group: 'configuration', what: 'webhook routes made by command', look: webhooks },
   { id: 'gateway-state', group: 'configuration', what: 'intent of the gateway', look: gatewayStates },
   { id: 'mcp', group: 'configuration', what: 'MCP server', look: mcpServers },
   { id: 'sidecars', group: 'configuration', what: 'sidecar', look: sidecars },
@@ -152,6 +154,17 @@ function platform(scene: Scene, profile: ProfilePaths, name: string, settings: R
   if (!Array.isArray(users) || users.length === 0)
     return warn('nobody may talk to it', 'agent config set platforms.irc.allowed_users \'["nick"]\'');
   return ok(secrets.get('IRC_PASSWORD') ? 'IRC_PASSWORD is set' : 'without a password');
+}
+
+function webhooks(scene: Scene): Finding[] {
+  return forEachProfile(scene, (profile) => {
+    try {
+      const routes = Object.keys(readSubscriptions(profile));
+      return routes.length > 0 ? ok(routes.join(', ')) : skip('there are none');
+    } catch (thrown) {
+      return fail(messageOf(thrown), (isAgentError(thrown) && thrown.fix) || `check ${subscriptionsPath(profile)}`);
+    }
+  });
 }
 
 function gatewayStates(scene: Scene): Finding[] {

@@ -6,6 +6,7 @@ import { errnoOf, isAgentError, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { runCommand } from '../../base/runCommand.ts';
 import { readSecrets } from '../../state/env.ts';
+import { badLines } from '../../state/envFile.ts';
 import { listProfiles } from '../../state/home.ts';
 import { bytesForPeople } from '../terminal.ts';
 import { count, fail, ok, skip, warn, type Check, type Finding, type Scene } from './check.ts';
@@ -88,10 +89,20 @@ function envFiles({ profiles }: Scene): Finding[] {
   });
 }
 
+/** More numbers of lines than this do not help. */
+const BAD_LINES_NAMED = 5;
+
 function envFile(path: string): Finding {
   if (!existsSync(path)) return ok('there is none');
   try {
-    return ok(`${count(readSecrets(path, {}).names().length, 'name')} set`);
+    const names = readSecrets(path, {}).names();
+    const bad = badLines(path);
+    if (bad.length > 0)
+      return warn(
+        `${path}:${bad.slice(0, BAD_LINES_NAMED).join(', ')}: not of the form NAME=value, so ignored`,
+        'correct the file, or set the value with `agent env set NAME`',
+      );
+    return ok(`${count(names.length, 'name')} set`);
   } catch (thrown) {
     return fail(messageOf(thrown), `chmod 600 ${path} and own it`);
   }

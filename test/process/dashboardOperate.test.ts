@@ -186,6 +186,11 @@ t.test('a worker: its row, why it ended with the same words as `agent why`, rece
   for (const path of ['', '/why', '/receipts', '/logs']) {
     t.match(await get(`/api/workers/nobody${path}`), { status: 404, code: 'UNKNOWN_SLOT' }, path);
   }
+  await service.down();
+  await using next = await startService(home);
+  await next.ready();
+  const fresh = (await (await fetch(`http://127.0.0.1:${next.port}/api/status`)).json()) as Read;
+  t.match(fresh.memory, { last_boot_unclean: false }, 'after a clean stop nothing is held against the next run');
 });
 
 t.test('logs: the list of them, words of a line whatever their case, and no name that leads elsewhere', async (t) => {

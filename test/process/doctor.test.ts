@@ -108,6 +108,14 @@ t.test('a file in the place of profiles/ is named with what to do, and a start r
   }
 });
 
+t.test('damaged settings are reported without a running service', async (t) => {
+  using home = testHome({ ...(await ownPort()), '.env': 'GOOD=1\ndamaged line\n', 'webhook_subscriptions.json': '{broken' });
+  const { code, row } = await doctor(home);
+  t.equal(code, 1);
+  t.match(row('env'), { status: 'warn', detail: `${home.env}:2:`, fix: /agent env set/ });
+  t.match(row('webhooks'), { status: 'fail', detail: /webhook_subscriptions\.json cannot be read/, fix: /subscribe again/ });
+});
+
 t.test('what others may read is closed by --fix, and only then', async (t) => {
   using home = testHome({ ...(await ownPort()), '.env': 'OPENAI_API_KEY=sk-none\n', 'auth.json': '{}' });
   chmodSync(home.root, 0o755);

@@ -2,7 +2,6 @@
  * `GET /api/status`: the public liveness answer (interface spec, http.1). Strangers learn that the
  * service lives and which parts of it do; paths and reasons are for those who may read them anyway.
  */
-import { uptime } from 'node:os';
 import type { FastifyRequest } from 'fastify';
 import { limits } from '../../../base/limits.ts';
 import { getStatus } from '../../../ipc/contracts/http/status.ts';
@@ -79,7 +78,9 @@ function createSessionCount({ agentOf, context }: Dashboard): { count(status: St
 }
 
 function memoryFields({ memory, sampled_at }: HostFigures, status: Status | undefined, local: boolean) {
-  const ends = (status?.workers ?? []).flatMap(({ last_exit }) => last_exit ?? []).filter(({ at }) => Date.parse(at) > bootedAtMs());
+  // Ends of an earlier run of the service say nothing about this one.
+  const sinceMs = Date.parse(status?.supervisor.started_at ?? '') || 0;
+  const ends = (status?.workers ?? []).flatMap(({ last_exit }) => last_exit ?? []).filter(({ at }) => Date.parse(at) > sinceMs);
   const gateway = status?.workers.find(({ slot }) => slot === 'gateway')?.rss_bytes ?? null;
   return {
     pressure: memory.pressure,
@@ -99,8 +100,6 @@ function memoryFields({ memory, sampled_at }: HostFigures, status: Status | unde
 }
 
 const OUT_OF_MEMORY = /memory limit was reached|memory ran out|ran out of (?:\w+ )*memory/i;
-
-const bootedAtMs = (): number => Date.now() - uptime() * 1_000;
 
 function localPaths(home: Dashboard['context']['home']): Record<string, string> {
   return { agent_home: home.root, config_path: home.config, env_path: home.env };
