@@ -4,7 +4,7 @@
  */
 import { closeSync, readSync } from 'node:fs';
 import { errnoOf } from '../../base/errors.ts';
-import { kindWords, openPlainFile, type PlainFile } from '../../base/plainFile.ts';
+import { kindWords, openPlainFile, type PlainFile } from '../../base/regularFile.ts';
 
 export type TextFile =
   | { kind: 'text'; text: string; sizeBytes: number; mtimeMs: number }

@@ -4,7 +4,7 @@ import { closeSync, lstatSync, mkdirSync, readFileSync, rmSync, type Stats } fro
 import { dirname } from 'node:path';
 import { AgentError, errnoOf, isAgentError } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { kindWords, openPlainFile } from '../../base/plainFile.ts';
+import { kindWords, openPlainFile } from '../../base/regularFile.ts';
 import { absolutePath, realTarget } from './filePath.ts';
 
 export interface FileHost {

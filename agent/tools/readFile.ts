@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { AgentError, errnoOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
-import { kindWords, openPlainFile, type PlainFile } from '../../base/plainFile.ts';
+import { kindWords, openPlainFile, type PlainFile } from '../../base/regularFile.ts';
 import { hostPath, refuseOutside, type FileSandbox } from './fileAccess.ts';
 import { absolutePath } from './filePath.ts';
 import { defineTool, type Tool } from './registry.ts';

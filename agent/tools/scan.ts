@@ -7,7 +7,7 @@ import { closeSync, readdirSync, readFileSync, readSync, statSync, type Dirent }
 import { basename, dirname, join, relative } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { limits } from '../../base/limits.ts';
-import { openPlainFile } from '../../base/plainFile.ts';
+import { openPlainFile } from '../../base/regularFile.ts';
 import { readRegularText } from '../../base/regularFile.ts';
 
 const { searchFileMaxBytes, searchFilesMax, searchLineMaxChars, searchMs } = limits.tools;

@@ -43,7 +43,7 @@ export function configForm(): ConfigForm {
 
 /** Fields at and below a key, also below a name of the user's own (`providers.box`). Empty: nothing reads such a key. */
 export function fieldsBelow(path: readonly (string | number)[]): Record<string, ConfigField> {
-  let schema: z.ZodType | undefined = Config as z.ZodType;
+  let schema: z.ZodType | undefined = Config;
   for (const [depth, part] of path.entries()) {
     const inner: z.ZodType = bare(schema);
     if (depth === 1 && path[0] === 'platforms') schema = (platformSettings as Record<string, z.ZodType>)[String(part)];

@@ -3,7 +3,8 @@
  * killed, ended or stopped in their tracks, at seeded moments, with the faults of `agent drill`; then the
  * proof that nothing was lost, nothing doubled, and nothing is left.
  */
-import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
 import { openReadOnly } from '../../state/db/open.ts';
@@ -89,8 +90,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const faults = await injectFaults(service, random, { ms, kills, pauseMs, freezeMaxMs, disk, irc, say, signal: load.signal });
   say('the faults are over; waiting for quiet');
   load.abort();
-  const keep = () =>
-    evidence && cpSync(home.root, evidence, { recursive: true, filter: (path) => !path.endsWith('.sock') && !path.endsWith('.out') });
+  // Sockets and pipes of a service that runs, too, which `cpSync` refuses.
+  const keep = () => evidence && spawnSync('cp', ['-a', home.root, evidence]);
   try {
     const [chats, lines, hooks, sent, claimed] = await loads;
     await service.ready();
