@@ -12,8 +12,10 @@ import { activeProfile, useProfile } from './activeProfile.ts';
 import { readJson, writeError, writeFileAtomic, writeJsonAtomic } from './atomicFile.ts';
 import { versionOf } from './config/change.ts';
 import { setConfigValues } from './config/edit.ts';
-import { loadConfig } from './config/load.ts';
+import { dottedKey } from './config/diff.ts';
+import { loadConfig, readPlain } from './config/load.ts';
 import { DEFAULT_PROFILE, listProfiles, PROFILE_NAME, requireProfile, type Home, type ProfilePaths } from './home.ts';
+import { readSubscriptions, subscribe } from './webhookSubscriptions.ts';
 import { acquireLock, lockHolder, type HeldLock } from './lock.ts';
 
 export interface ProfileRow {
@@ -158,14 +160,40 @@ function moveInto(from: string, target: ProfilePaths): void {
 
 // --- changing ---
 
-/** Errors: UNKNOWN_PROFILE, BAD_REQUEST, PROFILE_EXISTS, PROFILE_RUNS, HOME_UNUSABLE. */
+/** Webhook routes of any profile that are bound to it follow. Errors: CONFIG_INVALID, UNKNOWN_PROFILE, BAD_REQUEST, PROFILE_EXISTS, PROFILE_RUNS, HOME_UNUSABLE. */
 export async function renameProfile(home: Home, name: string, newName: string): Promise<ProfileRow> {
   const paths = ownProfile(home, name, 'renamed');
   const target = freePlace(home, newName);
   const wasActive = activeProfile(home) === name;
+  const bound = routesBoundTo(home, name);
   await atRest(paths, () => moved(paths.dir, () => moveInto(paths.dir, target), target.dir));
   if (wasActive) useProfile(home, newName);
+  for (const { owner, made, configured } of bound) {
+    const at = home.profile(owner === name ? newName : owner);
+    for (const route of made) await subscribe(at, route, { profile: newName });
+    const keys = configured.map((route) => dottedKey(['platforms', 'webhook', 'routes', route, 'profile']));
+    await setConfigValues(at.config, Object.fromEntries(keys.map((key) => [key, newName])));
+  }
   return profileRow(home, newName);
+}
+
+interface BoundRoutes {
+  owner: string;
+  /** In `webhook_subscriptions.json`. */
+  made: string[];
+  /** In config.yaml. */
+  configured: string[];
+}
+
+/** Webhook routes of every profile whose answers are given by this one. Errors: CONFIG_INVALID. */
+function routesBoundTo(home: Home, name: string): BoundRoutes[] {
+  return [...new Set([DEFAULT_PROFILE, ...listProfiles(home)])].map((owner) => {
+    const paths = home.profile(owner);
+    const { platforms } = readPlain(paths.config) as { platforms?: { webhook?: { routes?: Record<string, unknown> } } };
+    const ofName = (routes: Record<string, unknown> = {}) =>
+      Object.entries(routes).flatMap(([route, entry]) => ((entry as { profile?: unknown } | null)?.profile === name ? [route] : []));
+    return { owner, made: ofName(readSubscriptions(paths)), configured: ofName(platforms?.webhook?.routes) };
+  });
 }
 
 /** Moves it to backups/, whose path is answered; the last few deleted ones are kept. Errors: UNKNOWN_PROFILE, BAD_REQUEST, PROFILE_RUNS, HOME_UNUSABLE. */

@@ -34,6 +34,21 @@ t.test('profiles are made, chosen for commands without -p, renamed and deleted; 
   t.match(errorOf(await agent('profile', 'delete', 'default', '--json')), { code: 'BAD_REQUEST' });
 });
 
+t.test('webhook routes that are bound to a profile follow its new name', async (t) => {
+  using home = testHome({
+    'config.yaml': 'platforms:\n  webhook: { routes: { a.b: { prompt: x, profile: work }, own: { prompt: y } } } # routes\n',
+    'profiles/work/SOUL.md': 'I work.\n',
+    'webhook_subscriptions.json': JSON.stringify({
+      routes: { build: { prompt: 'x', deliver: 'none', secret: '${S}', profile: 'work', created_at: '2026-01-01T00:00:00Z' } },
+    }),
+  });
+  t.match(await cli(['profile', 'rename', 'work', 'office'], { home }), { code: 0 });
+  t.match(readFileSync(home.config, 'utf8'), /a\.b: \{ prompt: x, profile: office \}, own: \{ prompt: y \}.*# routes/);
+  const { stdout } = await cli(['webhook', 'list', '--json'], { home });
+  const { routes } = JSON.parse(stdout) as { routes: { name: string; profile: string | null }[] };
+  t.strictSame(Object.fromEntries(routes.map(({ name, profile }) => [name, profile])), { 'a.b': 'office', own: null, build: 'office' });
+});
+
 t.test('a platform is set up by command: settings into config.yaml, a secret from a pipe into .env, never on the screen', async (t) => {
   using home = testHome({ 'config.yaml': '# mine\n' });
   const agent = (args: string[], stdin?: string) => cli(args, { home, ...(stdin === undefined ? {} : { stdin }) });
