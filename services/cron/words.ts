@@ -48,14 +48,16 @@ function timeInWords(minute: string, hour: string): { text: string; every: boole
   if (minutes && hours && minutes.length * hours.length <= 4) {
     return { text: `at ${listed(hours.flatMap((h) => minutes.map((m) => `${two(h)}:${two(m)}`)))}`, every: false };
   }
-  const rhythm = minute === '*' ? 'every minute' : stepOf(minute) ? `every ${stepOf(minute)} minutes` : undefined;
+  const step = stepOf(minute, 60);
+  const rhythm = minute === '*' ? 'every minute' : step ? `every ${spanInWords(step * 60_000)}` : undefined;
   if (rhythm && hour === '*') return { text: rhythm, every: true };
   const range = /^(\d+)-(\d+)$/.exec(hour);
   if (rhythm && range) return { text: `${rhythm} from ${two(range[1]!)}:00 to ${two(range[2]!)}:59`, every: true };
   if (minutes?.length === 1) {
     const at = minutes[0] === 0 ? 'on the hour' : `at ${minutes[0]} minute${minutes[0] === 1 ? '' : 's'} past`;
     if (hour === '*') return { text: `every hour ${at}`, every: true };
-    if (stepOf(hour)) return { text: `every ${stepOf(hour)} hours ${at}`, every: true };
+    const hoursStep = stepOf(hour, 24);
+    if (hoursStep) return { text: `every ${spanInWords(hoursStep * 3_600_000)} ${at}`, every: true };
     if (range) return { text: `every hour ${at} from ${two(range[1]!)}:00 to ${two(range[2]!)}:59`, every: true };
   }
   return undefined;
@@ -93,7 +95,11 @@ function weekdaysInWords(text: string): string | undefined {
 }
 
 const indexOf = (names: readonly string[], short: string): number => names.findIndex((name) => name.toUpperCase().startsWith(short));
-const stepOf = (field: string): string | undefined => /^\*\/(\d+)$/.exec(field)?.[1];
+/** The step of `every N`. One that does not divide the whole (60 or 24) starts again early: it is no even rhythm. */
+const stepOf = (field: string, whole: number): number | undefined => {
+  const step = Number(/^\*\/(\d+)$/.exec(field)?.[1] ?? 0);
+  return step > 0 && step < whole && whole % step === 0 ? step : undefined;
+};
 const two = (n: number | string): string => String(n).padStart(2, '0');
 
 /** `1,15` → [1, 15]; undefined for anything else. */
