@@ -49,7 +49,7 @@ export const command: Command = {
   ],
   examples: [
     { line: 'agent chat', does: 'a conversation; /help lists what it knows' },
-    { line: 'agent chat -q "What is 2 + 2?"', does: 'exit code 1 when it failed' },
+    { line: 'agent chat -q "What is 2 + 2?"', does: 'exit code 1 when it failed or the model gave no answer' },
     { line: 'git diff | agent chat -q "Review this" -c', does: 'a pipe behind the prompt, in the latest conversation' },
     { line: 'agent chat --image plan.png -i -q "What is wrong here?"', does: 'sends it and stays' },
   ],
@@ -130,7 +130,7 @@ async function oneShot(host: ConversationHost, { text, images }: OnePrompt, inpu
   if (textOption(input, 'oneshot') === undefined && !input.json) for (const warning of warnings) note(`agent: ${warning}`);
   if (error) printProblem(error, input.json);
   else if (status === 'interrupted') note('agent: interrupted');
-  if (status === 'complete') return exitCodes.ok;
+  if (status === 'complete') return outcome.text.trim() === '' ? exitCodes.failed : exitCodes.ok;
   return interrupted.signal.aborted ? exitCodes.interrupted : exitCodes.failed;
 }
 
