@@ -8,6 +8,7 @@ import { auxiliaryTasks, platformIds, toolsetNames, workerKinds, type PlatformId
 import { nearest } from '../../base/nearest.ts';
 import { dottedKey, isPlain } from './diff.ts';
 import type { KeyPath } from './edit.ts';
+import { fixOf, wordsOf, type Issue } from './issueWords.ts';
 import { platformSettings } from './platformSettings.ts';
 import { Config, reservedKeys } from './schema.ts';
 
@@ -55,8 +56,8 @@ function ofPlatform(id: string, settings: unknown): Ineffective[] {
     ? []
     : parsed.error.issues.map((issue) => ({
         path: [...path, ...(issue.path as KeyPath)],
-        message: `${dottedKey([...path, ...(issue.path as KeyPath)])}: ${issue.message}`,
-        fix: `correct it, or remove it; until then ${id} does not start`,
+        message: `${dottedKey([...path, ...(issue.path as KeyPath)])}: ${wordsOf(issue as unknown as Issue)}`,
+        fix: `${fixOf(dottedKey([...path, ...(issue.path as KeyPath)]), issue as unknown as Issue)}; until then ${id} does not start`,
       }));
   return [...wrong, ...below(schema, settings, path)];
 }

@@ -14,6 +14,7 @@ import { ineffectiveSettings } from './ineffective.ts';
 import type { Home, ProfilePaths } from '../home.ts';
 import { release } from '../release.ts';
 import { migrate } from './migrations.ts';
+import { articled, deepest, fixOf, wordsOf, type Issue } from './issueWords.ts';
 import { keepParsed, readParsed } from './parsedConfig.ts';
 import { Config } from './schema.ts';
 
@@ -94,7 +95,7 @@ function problemIn(document: Document.Parsed, issue: Issue, { path, counter }: {
     const takes = issue.expected ? ` (${articled(issue.expected)})` : '';
     return { ...place, message: `${key} is missing; ${owner} needs it`, fix: `write ${key} too${takes}, or leave out ${owner}` };
   }
-  return { ...place, message: `${key || 'the file'}: ${issue.message}`, fix: fixOf(key, issue) };
+  return { ...place, message: `${key || 'the file'}: ${wordsOf(issue)}`, fix: fixOf(key, issue) };
 }
 
 /** The whole file as plain values, unchecked. Errors: CONFIG_INVALID, HOME_UNUSABLE. */
@@ -228,66 +229,6 @@ function invalid(...problems: ConfigProblem[]): AgentError {
 
 /** With its place, as compilers write it. */
 export const placed = ({ path, line, column, message }: ConfigProblem): string => `${path}:${line}:${column}: ${message}`;
-
-interface Issue {
-  code: string;
-  path: (string | number)[];
-  message: string;
-  expected?: string;
-  values?: unknown[];
-  /** Of what a bound is: number, string, array. */
-  origin?: string;
-  format?: string;
-  minimum?: number;
-  maximum?: number;
-  keys?: string[];
-  errors?: Issue[][];
-  issues?: Issue[];
-}
-
-/** Unions bury the useful issue one level down: it is in the branch that got furthest. */
-function deepest(issue: Issue): Issue[] {
-  // A name that a map does not take: what is wrong with it stands inside.
-  if (issue.code === 'invalid_key' && issue.issues?.[0]) return [{ ...issue, message: issue.issues[0].message }];
-  const branches = issue.errors?.filter((branch) => branch.length > 0) ?? [];
-  if (branches.length === 0) return [issue];
-  const depth = Math.max(...branches.map((branch) => branch[0]!.path.length));
-  const furthest = branches.filter((branch) => branch[0]!.path.length === depth);
-  const inner = furthest[0]!.flatMap((one) => deepest({ ...one, path: [...issue.path, ...one.path] }));
-  const types = furthest.flatMap((branch) => branch[0]!.expected ?? []);
-  if (types.length < 2) return inner;
-  const expected = types.map(articled).join(' or ');
-  return [{ ...inner[0]!, expected, message: `Invalid input: expected ${expected}` }];
-}
-
-function fixOf(key: string, issue: Issue): string {
-  if (issue.values) return `write one of ${issue.values.map(String).join(', ')} for ${key}`;
-  if (issue.expected) return `${key} takes ${articled(issue.expected)}`;
-  if (issue.keys) return `remove ${issue.keys.join(', ')}, or correct the name`;
-  if (issue.format === 'url') return `${key} takes an address such as https://example.org/v1`;
-  const bound = boundOf(issue);
-  return bound ? `${key} takes ${bound}` : `\`agent config explain\` says what ${key} takes`;
-}
-
-/** `a number of at most 65535`, `at least 1 sign`. */
-function boundOf({ code, origin, minimum, maximum }: Issue): string | undefined {
-  const [words, size] = code === 'too_small' ? ['at least', minimum] : code === 'too_big' ? ['at most', maximum] : [undefined, undefined];
-  if (words === undefined || size === undefined) return undefined;
-  const unit = origin === 'string' ? 'sign' : origin === 'array' ? 'entry' : undefined;
-  if (unit === undefined) return `a number of ${words} ${size}`;
-  return `${words} ${size} ${size === 1 ? unit : unit === 'entry' ? 'entries' : 'signs'}`;
-}
-
-const articled = (type: string): string =>
-  type.includes(' ')
-    ? type
-    : ({
-        record: 'a map of names',
-        object: 'a map of keys',
-        array: 'a list, for example [a, b]',
-        boolean: 'true or false',
-        int: 'a whole number',
-      }[type] ?? `a ${type}`);
 
 export function positionOf(document: Document.Parsed, path: (string | number)[], counter: LineCounter): { line: number; column: number } {
   for (let depth = path.length; depth >= 0; depth--) {

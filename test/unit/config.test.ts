@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { limits } from '../../base/limits.ts';
 import { getConfigValue, parseKeyPath, parseValue, replaceConfigText, setConfigValue } from '../../state/config/edit.ts';
-import { loadConfig, parseConfigText, rememberGood, type ConfigProblem } from '../../state/config/load.ts';
+import { configProblems, loadConfig, parseConfigText, rememberGood, type ConfigProblem } from '../../state/config/load.ts';
 import { testHome } from '../harness/home.ts';
 import { projectRoot } from '../harness/worker.ts';
 
@@ -23,7 +23,7 @@ t.test('a wrong value names the key, line and column, and what it takes', async 
     ['model: gpt-5\n', { line: 1, column: 8, key: 'model', fix: 'model takes a map of keys' }],
     ['# comment\n\ndashboard:\n  port: high\n', { line: 4, column: 9, key: 'dashboard.port', fix: 'dashboard.port takes a number' }],
     ['timezone: Mars/X\n', { line: 1, column: 11, key: 'timezone', message: /Europe\/Berlin/ }],
-    ['dashboard: { port: 70000 }\n', { line: 1, column: 20, key: 'dashboard.port', message: /<=65535/ }],
+    ['dashboard: { port: 70000 }\n', { line: 1, column: 20, key: 'dashboard.port', fix: /at most 65535/ }],
     ['dashboard: { port: 80.5 }\n', { key: 'dashboard.port', fix: 'dashboard.port takes a whole number' }],
     [
       'logging:\n  level: loud\n',
@@ -260,4 +260,19 @@ t.test('a setting without effect is found at any depth, with its place and the n
     t.match(byPlace, want, text);
     t.equal(ineffective.length, want.length, text);
   }
+});
+
+t.test('what a setting takes is said with its bound, in words of its own', (t) => {
+  const table: [text: string, fix: RegExp][] = [
+    ['mcp_servers: { st: { timeout: 0 } }', /timeout takes a number greater than 0/],
+    ['dashboard: { port: 99999999 }', /port takes a number of at most 65535/],
+    ['providers: { box: { kind: nothing } }', /one of openai-compatible, openai/],
+    ['timezone: 5', /timezone takes a string/],
+  ];
+  for (const [text, fix] of table) {
+    const [problem] = configProblems(text, 'config.yaml');
+    t.match(problem?.fix, fix, text);
+    t.notMatch(problem?.message, /Too small|Too big|Invalid (?:input|option)|expected/, text);
+  }
+  t.end();
 });
