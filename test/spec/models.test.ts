@@ -214,7 +214,7 @@ t.test('rpc.12 config.set and config.get: a model with flags, reasoning and fast
     { code: 'CONFIG_KEY', fix: /quick_commands\.a\\\.b\.command/ },
     'shadowing is refused',
   );
-  await t.rejects(set('web.search.api_key', 'sk-123456'), { code: 'BAD_REQUEST', fix: /agent env set WEB_SEARCH_API_KEY/ });
+  await t.rejects(set('web.search.api_key', 'sk-123456'), { code: 'CONFIG_KEY', fix: /agent env set WEB_SEARCH_API_KEY/ });
   await t.rejects(set('model', 'nobody:x --provider nobody'), { code: 'UNKNOWN_MODEL', message: /nobody/ });
   await t.rejects(set('model', 'gpt-5 --sesion'), { code: 'BAD_REQUEST', message: /unknown flag --sesion/ });
 });
