@@ -1,6 +1,6 @@
 /** Starting the supervisor in the background: its own session, nothing of this terminal, proved by its socket. */
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, renameSync } from 'node:fs';
+import { closeSync, existsSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRegularText } from '../base/regularFile.ts';
 import { INCARNATION_VARIABLE } from '../base/envFilter.ts';
@@ -10,6 +10,7 @@ import { sealedMark, sealVariables } from '../base/sealedVariables.ts';
 import { sleep } from '../base/time.ts';
 import type { Ending } from '../supervisor/causes.ts';
 import type { Link } from '../ipc/link.ts';
+import { writeError } from '../state/atomicFile.ts';
 import { prepareHome, type Home } from '../state/home.ts';
 import { lockHolder, SUPERVISOR, type LockRecord } from '../state/lock.ts';
 
@@ -58,6 +59,7 @@ async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link;
   // What the one before printed explains its end.
   if (existsSync(accidents)) renameSync(accidents, `${accidents}.1`);
   const stderr = openSync(accidents, 'w', 0o600);
+  reserveBlock(stderr, accidents);
   const { shown, sealed } = splitEnvironment(options.env ?? process.env);
   const stdin = sealVariables(sealed);
   const child = spawn(process.execPath, [entry, ...wordsOf(options)], {
@@ -90,6 +92,16 @@ async function launch(home: Home, options: LaunchOptions): Promise<{ link: Link;
       cause: thrown,
       fix: fix ?? `\`agent up --foreground\` shows its output; ${accidents} and \`agent logs supervisor\` keep it`,
     });
+  }
+}
+
+/** A supervisor that ends because the disk is full must have room to report it. Errors: DISK_FULL. */
+function reserveBlock(fd: number, path: string): void {
+  try {
+    writeSync(fd, '\n');
+  } catch (thrown) {
+    closeSync(fd);
+    throw writeError(path, thrown);
   }
 }
 

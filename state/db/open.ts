@@ -114,7 +114,8 @@ export function storeError(path: string, thrown: unknown, schema?: Pick<Schema, 
       fix: holder ? `end ${holder}, or let it finish` : 'end the program that has the file open, or let it finish',
     });
   }
-  if (code === 'SQLITE_FULL' || errnoOf(thrown) === 'ENOSPC' || errnoOf(thrown) === 'EDQUOT') {
+  // SHMSIZE: the index of the write-ahead log could not grow.
+  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE' || errnoOf(thrown) === 'ENOSPC' || errnoOf(thrown) === 'EDQUOT') {
     return new AgentError('DISK_FULL', `no room to write ${path}`, { cause: thrown, fix: 'free some disk space, then repeat' });
   }
   if (code.startsWith('SQLITE_') || errnoOf(thrown)) {

@@ -1,6 +1,6 @@
 /** Ways in which the service starts and ends: a slot that cannot start, the foreground, a chat, a killed supervisor. */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
@@ -9,6 +9,7 @@ import { groupAlive, isSameProcess } from '../../state/processIdentity.ts';
 import { errorOf, finished, run, spawnCli } from '../harness/cli.ts';
 import { cliService, pidOf } from '../harness/cliService.ts';
 import { freePort } from '../harness/home.ts';
+import { homeOnTmpfs, mounts } from '../harness/smallDisk.ts';
 import { until } from '../harness/until.ts';
 import { projectRoot } from '../harness/worker.ts';
 
@@ -120,6 +121,29 @@ t.test('a supervisor that ends at its start is reported with the cause, not with
   // It may have started workers before it ended.
   await service.agent('down', '--no-drain');
   await until('every process is gone', () => processesOfHome(homeIdOf(service.home.root)).length === 0);
+});
+
+t.test('a start on a full disk names it, and exits 1', mounts, async (t) => {
+  await using service = cliService();
+  using disk = homeOnTmpfs(service.home, 1_000);
+  disk.fill(0);
+  const result = await service.agent('up', '--demo', '--port', '0', '--json');
+  t.equal(result.code, 1);
+  t.match(errorOf(result), { code: 'DISK_FULL', fix: /free some disk space/ });
+  disk.fill(4);
+  t.match(errorOf(await service.agent('up', '--demo', '--port', '0', '--json')), {
+    message: /no room to write/,
+    fix: /free some disk space/,
+  });
+});
+
+t.test('a .env that others can read is closed by up, which says so', async (t) => {
+  await using service = cliService({ '.env': 'GOOD=1\n' });
+  chmodSync(service.home.env, 0o644);
+  const { code, stderr } = await service.agent('up', '--demo', '--port', '0');
+  t.equal(code, 0);
+  t.ok(stderr.includes(service.home.env));
+  t.equal(statSync(service.home.env).mode & 0o777, 0o600);
 });
 
 t.test('damaged settings are reported at the first start, by up, status and errors.log', async (t) => {

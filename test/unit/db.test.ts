@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import t from 'tap';
@@ -39,6 +39,16 @@ t.test('a new store: WAL, private files, constraints and indices', async (t) => 
     ],
   );
   db.close();
+});
+
+t.test('a store that cannot be created for want of room is a full disk, however little is left', mounts, async (t) => {
+  using home = testHome();
+  using disk = onTmpfs(home, 1_000);
+  for (const freeKib of [0, 4, 8, 16, 32, 40]) {
+    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${disk.path}${suffix}`, { force: true });
+    disk.fill(freeKib);
+    t.throws(() => openStore(disk.path, schema({ a: 'TEXT' })), { code: 'DISK_FULL' }, `${freeKib} KiB`);
+  }
 });
 
 t.test('an index that only makes reading faster waits until there is room for it: the store opens without', mounts, async (t) => {
