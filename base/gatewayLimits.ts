@@ -6,6 +6,8 @@ export const gatewayLimits = {
     deliveryTriesMax: 3,
     deliveryFreshMs: 86_400_000,
     deliveryKeepMs: 604_800_000,
+    /** Received messages in memory while the store refuses them. */
+    unstoredMax: 1_000,
     /** Waiting prompts per chat before a message is refused with a notice. */
     inboxPerChatMax: 100,
     /** Lines of one person that arrive no further apart are one message: a paste, or a long line that the client cut. */

@@ -42,6 +42,8 @@ export interface AdapterHost {
   log: Logger;
   /** Stores a message before it returns. Throws only when the store does. */
   receive(message: InboundMessage): Received;
+  /** For platforms whose senders hear of no failure: as `receive`, and tries again while the store refuses. Throws nothing. */
+  keep(message: InboundMessage): void;
   /** A chat can be written to now that could not before. */
   readinessChanged(): void;
   /** The chat that a delivery target in the settings means; undefined = nothing answers to it. */

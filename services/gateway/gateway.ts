@@ -33,6 +33,7 @@ import { hasMediaLine, putReply, withoutFiles } from './replies.ts';
 import { parseTarget } from './targets.ts';
 import { testPlatform } from './testPlatform.ts';
 import { createTurns, type Turns } from './turns.ts';
+import { Unstored } from './unstored.ts';
 
 export async function startGateway(context: WorkerContext): Promise<WorkerService> {
   // One gateway per profile, supervised or not: two would both answer.
@@ -113,6 +114,11 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
     onReply: delivery.wake,
     isAnswer: questions.isAnswer,
   });
+  const onRefused = (thrown: unknown): void => {
+    store.failed(thrown);
+    tell();
+  };
+  const unstored = new Unstored({ path: context.paths.gatewayDb, log: context.log, onRefused });
   const hostOf = (platform: string): AdapterHost => ({
     platform,
     log: context.log,
@@ -120,11 +126,11 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
       try {
         return door.receive(platform, message);
       } catch (thrown) {
-        store.failed(thrown);
-        tell();
+        onRefused(thrown);
         throw thrown;
       }
     },
+    keep: (message) => unstored.add(() => door.receive(platform, message)),
     readinessChanged: delivery.wake,
     target: resolve,
     subscription,
@@ -168,6 +174,7 @@ export async function startGateway(context: WorkerContext): Promise<WorkerServic
       clearInterval(pruning);
       await delivery.close();
       await platforms.close();
+      unstored[Symbol.dispose]();
       tell.cancel();
       stateFile.phase('stopped', 'stopped as asked');
       await guard[Symbol.asyncDispose]();

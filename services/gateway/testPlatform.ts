@@ -38,7 +38,15 @@ export async function testPlatform(
   const isCurrent = !platforms.pending().includes(platform);
   if (running?.state === 'connected' && isCurrent) return answer('connected', `connected since ${running.updated_at}`);
 
-  const host: AdapterHost = { platform, log: context.log, receive: () => ({ kind: 'denied' }), readinessChanged() {}, target, ...noRoutes };
+  const host: AdapterHost = {
+    platform,
+    log: context.log,
+    receive: () => ({ kind: 'denied' }),
+    keep() {},
+    readinessChanged() {},
+    target,
+    ...noRoutes,
+  };
   const over = new AbortController();
   const stop = AbortSignal.any([signal, context.signal, over.signal]);
   let adapter: Adapter | undefined;

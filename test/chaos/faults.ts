@@ -85,6 +85,7 @@ export async function injectFaults(service: ChaosService, random: Random, option
   }
   for (const target of processesOf(service.home)) signalProcess(target, 'SIGCONT');
   signalProcess(identityOf(service.pid), 'SIGCONT');
+  options.irc?.thaw();
   return counts;
 }
 
@@ -203,12 +204,12 @@ async function stepClock({ service, random, counts, note }: Stage): Promise<void
 }
 
 /** A chat server that takes bytes and answers nothing. */
-async function freezePeer({ random, counts, note, options }: Stage): Promise<void> {
-  if (!options.irc) return;
-  const forMs = random.between(1_000, 15_000);
-  options.irc.freeze();
+function freezePeer({ random, counts, note, options }: Stage): void {
+  const { irc } = options;
+  if (!irc) return;
+  const forMs = random.between(1_000, options.freezeMaxMs);
+  irc.freeze();
   counts.peers++;
   note(`the chat server hangs for ${forMs} ms`);
-  await sleep(forMs);
-  options.irc.thaw();
+  setTimeout(() => irc.thaw(), forMs).unref();
 }

@@ -363,3 +363,20 @@ t.test('lesson 37: what cannot be delivered says why, and does not hold up what 
   );
   t.equal(agent.turns.length, 0);
 });
+
+t.test('lines that arrive while the store is locked are kept, in order, and the gateway runs on', beside(), async (t) => {
+  await using irc = await startNgircd();
+  using home = ircHome(irc);
+  await using agent = await fakeAgent(home, ({ text }) => `you said: ${text}`);
+  await using worker = await startGateway(home);
+  using alice = await irc.join('alice', '#room');
+  const other = new Database(home.gatewayDb);
+  other.exec('BEGIN EXCLUSIVE');
+  for (const line of ['one', 'two', 'three']) alice.say('#room', line);
+  await until('the gateway waits for its store', () => readLog(home, 'gateway').some(({ msg }) => /wait in memory/.test(String(msg))));
+  other.exec('COMMIT');
+  other.close();
+  t.same(await saidUntil(alice, '#room', 'you said: three'), ['you said: one', 'you said: two', 'you said: three']);
+  t.equal(agent.turns.length, 3);
+  t.equal(worker.child.exitCode, null, 'the same process');
+});

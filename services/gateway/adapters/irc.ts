@@ -124,7 +124,7 @@ class IrcAdapter implements Adapter {
     const text = isRoom ? (this.#addressed(message) ?? this.#continued(target, nick, message)) : message.trim();
     if (text === undefined || text === '') return;
     if (isRoom) this.#addressing.set(target.toLowerCase(), { nick, at: performance.now() });
-    this.#host.receive({
+    this.#host.keep({
       chat: (isRoom ? target : nick).toLowerCase(),
       chatType: isRoom ? 'group' : 'dm',
       user: nick,
