@@ -2,11 +2,13 @@
  * A changed configuration: only the slots whose settings changed are touched, each in good order; a
  * file that cannot be used changes nothing. The plan is `reconcile.ts`, this carries it out.
  */
-import { isAgentError } from '../base/errors.ts';
+import { isAgentError, messageOf, mustWait } from '../base/errors.ts';
+import { limits } from '../base/limits.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import type { Receipt } from '../ipc/contracts/supervisor.ts';
 import type { Home } from '../state/home.ts';
 import { removeSlotFiles } from './leftovers.ts';
+import type { Problems } from './problems.ts';
 import { planReload } from './reconcile.ts';
 import type { SlotRunner } from './slotRunner.ts';
 import type { RestartPolicy, SlotSpec } from './spec.ts';
@@ -16,6 +18,7 @@ export interface ReloadHost {
   slots: Map<string, SlotRunner>;
   log: Logger;
   policy: RestartPolicy;
+  problems: Problems;
   command(action: Receipt['action'], runner: SlotRunner, why: { actor: string; cause: string; drain: boolean }): Promise<Receipt>;
   add(spec: SlotSpec): void;
   /** The slot is gone: what was held for it may go. */
@@ -39,18 +42,31 @@ export function carryOutReload(host: ReloadHost, specs: readonly SlotSpec[]): Re
 }
 
 function reconfigure(host: ReloadHost, runner: SlotRunner, spec: SlotSpec): void {
-  const { slot } = spec;
   const enabled = runner.spec.start === 'manual' && spec.start === 'boot';
   const disabled = runner.spec.start === 'boot' && spec.start === 'manual';
   runner.configure(spec, host.policy);
-  const failed = (thrown: unknown) => {
-    // The newer command reads the configuration as it is then.
-    if (isAgentError(thrown) && thrown.code === 'SUPERSEDED') return host.log.info(thrown.message);
-    host.log.warn(`${slot} was not brought up to the new configuration`, errorFields(thrown));
-  };
-  if (disabled) void host.command('stop', runner, why).catch(failed);
-  else if (enabled) void host.command('start', runner, why).catch(failed);
-  else if (runner.isWanted) void host.command('restart', runner, why).catch(failed);
+  if (disabled) bringUp(host, runner, 'stop');
+  else if (enabled) bringUp(host, runner, 'start');
+  else if (runner.isWanted) bringUp(host, runner, 'restart');
+}
+
+/** Tried again while something is short, such as room on the disk, unless a newer configuration came. */
+function bringUp(host: ReloadHost, runner: SlotRunner, action: 'stop' | 'start' | 'restart'): void {
+  const { slots, log, problems } = host;
+  const { spec } = runner;
+  const key = `settings of ${spec.slot}`;
+  const isCurrent = () => slots.get(spec.slot) === runner && runner.spec === spec;
+  host.command(action, runner, why).then(
+    () => problems.delete(key),
+    (thrown: unknown) => {
+      // The newer command reads the configuration as it is then.
+      if (isAgentError(thrown) && thrown.code === 'SUPERSEDED') return log.info(thrown.message);
+      log.warn(`${spec.slot} was not brought up to the new configuration`, errorFields(thrown));
+      if (!mustWait(thrown) || !isCurrent()) return;
+      problems.set(key, `${spec.slot} still has its old settings: ${messageOf(thrown)}`, 'they are applied once that is over');
+      setTimeout(() => isCurrent() && bringUp(host, runner, action), limits.restart.shortageCheckMs).unref();
+    },
+  );
 }
 
 async function remove(host: ReloadHost, runner: SlotRunner): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { isAgentError, messageOf } from '../base/errors.ts';
+import { limits } from '../base/limits.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import type { Redactor } from '../base/redact.ts';
 import { loadConfig, placed, rememberGood, type LoadedConfig } from '../state/config/load.ts';
@@ -22,6 +23,8 @@ export class Settings {
   #loaded: LoadedConfig;
   #stamp: string;
   #files: { profiles: string | undefined; paths: string[] } = { profiles: undefined, paths: [] };
+
+  #rememberAgain: NodeJS.Timeout | undefined;
 
   constructor(home: Home) {
     this.#home = home;
@@ -53,10 +56,11 @@ export class Settings {
     return this.#stampNow() !== this.#stamp;
   }
 
-  /** Reads the files again. */
+  /** Reads the files again; when that fails they are stale as before. */
   renew(): void {
-    this.#stamp = this.#stampNow();
+    const stamp = this.#stampNow();
     this.#loaded = loadConfig(this.#home);
+    this.#stamp = stamp;
   }
 
   /** Says what is wrong with them, and hides what is secret. */
@@ -96,6 +100,8 @@ export class Settings {
       rememberGood(this.#home, this.#loaded);
     } catch (thrown) {
       log.warn('the good configuration could not be kept', errorFields(thrown));
+      clearTimeout(this.#rememberAgain);
+      this.#rememberAgain = setTimeout(() => this.remember(log), limits.restart.shortageCheckMs).unref();
     }
   }
 

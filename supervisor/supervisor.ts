@@ -353,6 +353,7 @@ export class Supervisor {
       slots: this.slots,
       log: this.log,
       policy: this.#settings.policy,
+      problems: this.#problems,
       command: (action, runner, why) => this.command(action, runner, why),
       add: (spec) => this.#addSlot(spec),
       removed: (slot) => (this.#stopped.delete(slot), this.#snapshot.soon()),

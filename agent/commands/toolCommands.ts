@@ -2,6 +2,7 @@
 import { ownSurfaces, prompted, split, text, usage, type CommandResult, type Invocation, type SlashCommand } from './command.ts';
 import { runBlueprint } from './blueprint.ts';
 import { planPrompt } from './plan.ts';
+import { may } from '../authority/may.ts';
 import { contextLines, jobLines, toolsetLines } from './views.ts';
 
 export const toolCommands: readonly SlashCommand[] = [
@@ -68,7 +69,9 @@ export const toolCommands: readonly SlashCommand[] = [
     busy: 'allowed',
     async run({ host }) {
       const breakdown = await host.call('session.context_breakdown', {});
-      return text(contextLines(breakdown), breakdown);
+      // A stranger needs no paths of this machine.
+      const shown = may(host.principal, 'see_usage') ? breakdown : { ...breakdown, context_files: [] };
+      return text(contextLines(shown), shown);
     },
   },
   {

@@ -4,7 +4,7 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { readRegularText, unreadableWhy } from '../../base/regularFile.ts';
-import { isMap, isScalar, LineCounter, parseDocument, type Document, type Node } from 'yaml';
+import { isMap, isScalar, LineCounter, parseDocument, visit, type Document, type Node } from 'yaml';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
 import { limits } from '../../base/limits.ts';
 import { writeFileAtomic } from '../atomicFile.ts';
@@ -129,6 +129,7 @@ export function parseYaml(text: string, path: string, counter = new LineCounter(
     });
     throw invalid(...errors);
   }
+  if (text.includes('*')) refuseCycles(document, path, counter);
   const { contents } = document;
   if (contents !== null && !isMap(contents) && !(isScalar(contents) && contents.value === null)) {
     throw invalid({
@@ -141,6 +142,25 @@ export function parseYaml(text: string, path: string, counter = new LineCounter(
     });
   }
   return document;
+}
+
+/** A value that holds itself has no end. Errors: CONFIG_INVALID with its place. */
+function refuseCycles(document: Document.Parsed, path: string, counter: LineCounter): void {
+  visit(document, {
+    Alias(_key, alias, above) {
+      const target = alias.resolve(document);
+      if (!target || !above.includes(target)) return;
+      const { line, col: column } = counter.linePos(alias.range?.[0] ?? 0);
+      throw invalid({
+        path,
+        line,
+        column,
+        key: '',
+        message: `*${alias.source} is inside the value that it names`,
+        fix: 'write the value out',
+      });
+    },
+  });
 }
 
 function syntaxWords(code: string, message: string): { message: string; fix: string } {

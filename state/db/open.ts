@@ -2,7 +2,7 @@
  * Opening a SQLite store: WAL, one writer, private files, integrity checked, and a schema reached by
  * declarative reconciliation (missing tables, columns and indices are added; nothing is dropped).
  */
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { AgentError, errnoOf, messageOf } from '../../base/errors.ts';
@@ -89,6 +89,13 @@ export function openReadOnly(path: string): Db {
 /** Before SQLite makes it: the files beside it (-wal, -shm) take its permissions over. */
 function makePrivate(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const stat = statSync(path, { throwIfNoEntry: false });
+  // Opening a named pipe would block for ever.
+  if (stat && !stat.isFile()) {
+    throw new AgentError('HOME_UNUSABLE', `${path} is not a regular file, so it cannot be a database`, {
+      fix: 'move it aside; an empty database is made in its place, and `agent recover --from` takes a copy',
+    });
+  }
   closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
 }

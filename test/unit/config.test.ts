@@ -276,3 +276,10 @@ t.test('what a setting takes is said with its bound, in words of its own', (t) =
   }
   t.end();
 });
+
+t.test('a value that holds itself is refused with its place', (t) => {
+  for (const text of ['x-a: &a [*a]', 'x-a: &a { b: { c: *a } }'])
+    t.throws(() => parseConfigText(`${text}\n`, 'config.yaml'), { code: 'CONFIG_INVALID', facts: { problem: { line: 1 } } });
+  t.same(parseConfigText('x-a: &a [1]\nx-b: [*a, *a]\n', 'config.yaml').ineffective, []);
+  t.end();
+});

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { openReadOnly, openStore, type Schema } from '../../state/db/open.ts';
@@ -144,4 +144,13 @@ t.test('no store yet, no directory, no right: each says so', async (t) => {
   t.throws(() => openStore(`${home.root}/file/x.db`, schema({})), { code: 'HOME_UNUSABLE', fix: /permissions/ });
   mkdirSync(`${home.root}/dir.db`);
   t.throws(() => openStore(`${home.root}/dir.db`, schema({})), { code: 'HOME_UNUSABLE' });
+});
+
+t.test('a named pipe or a folder in place of a database is refused at once', (t) => {
+  using home = testHome();
+  const schema = { version: 1, tables: { a: { columns: { id: 'INTEGER PRIMARY KEY' } } } };
+  const pipe = join(home.root, 'pipe.db');
+  execFileSync('mkfifo', [pipe]);
+  for (const path of [pipe, home.root]) t.throws(() => openStore(path, schema), { code: 'HOME_UNUSABLE' });
+  t.end();
 });
