@@ -28,7 +28,7 @@ t.test('a platform is set up, connected, tried, and says what is wrong when its 
     await irc.getByLabel('Port', { exact: true }).fill(String(server.port));
     await irc.getByLabel('Rooms', { exact: true }).fill('#room, #other');
     await irc.getByLabel('People who may talk to it', { exact: true }).fill('*');
-    await irc.getByLabel('Server password').fill('wrong-password-0');
+    await irc.getByLabel('Password', { exact: true }).fill('wrong-password-0');
     t.same(await accessibilityFaults(page), []);
     await keepScreenshot(page, 'platforms-form');
     await irc.getByRole('button', { name: 'Save and switch on' }).click();
@@ -45,7 +45,7 @@ t.test('a platform is set up, connected, tried, and says what is wrong when its 
       await keepScreenshot(page, 'platforms-fatal');
       await irc.getByRole('button', { name: 'Settings' }).click();
       t.match(await irc.innerText(), /Set to ••••rd-0; leave this empty to keep it/);
-      await irc.getByLabel('Server password').fill('secret-of-the-irc-server');
+      await irc.getByLabel('Password', { exact: true }).fill('secret-of-the-irc-server');
       await irc.getByRole('button', { name: 'Save', exact: true }).click();
       await page.getByText('IRC: changed since the gateway was started').waitFor();
       await irc.getByRole('button', { name: 'Test' }).click();
