@@ -230,7 +230,7 @@ t.test('skills are read and made by the model, and switched by their owner', asy
     /Call the bridge first\.[\s\S]*\[folder: .*skills\/ops\/deploy\]/,
     /^Created: brew/,
     /brew \(home\): Makes tea\.\ndeploy \(ops\)/,
-    /BAD_REQUEST.*no path below/,
+    /^BAD_REQUEST:/,
   ]);
   t.equal(readFileSync(join(home.skills, 'home', 'brew', 'SKILL.md'), 'utf8'), made);
   t.match(await systemText(client, await client.create({ source: 'cli' })), /home:\n- brew: Makes tea\./);
