@@ -149,6 +149,9 @@ class SlotOutput implements Output {
 
   #begin(buffer: CaptureBuffer): void {
     this.#beginning = undefined;
+    // Between reading the first chunk and noting it, a kill loses it: both files are opened before.
+    this.#journal.open();
+    if (!this.#shared) this.#file.place();
     const chunk = buffer.bytes.subarray(CHUNK_AT, buffer.inputBytes);
     this.#reader = new Socket({
       fd: this.#readFd,

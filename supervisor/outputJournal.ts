@@ -54,6 +54,11 @@ export class OutputJournal {
     }
   }
 
+  /** Before the first note. */
+  open(): void {
+    this.#write(new Uint8Array(0), 0);
+  }
+
   /** Notes `bytes` of `buffer`, which go to `place`; writes over the room before them. A full disk costs the safety, not the line. */
   note(buffer: Buffer, { start, length, place }: { start: number; length: number; place: LogPlace | undefined }): void {
     const head = start - journalHeadBytes;

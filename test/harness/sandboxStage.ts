@@ -3,18 +3,7 @@
  * `nobody`. It lies below the repository: the sandbox hides folders for temporary files anyway.
  */
 import { execFile, execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -24,6 +13,7 @@ import type { FinishedCommand } from '../../agent/tools/runToEnd.ts';
 import type { Config } from '../../state/config/schema.ts';
 import type { SandboxScene } from '../fixtures/runsSandboxed.ts';
 import { requirePackage } from './debianPackage.ts';
+import { lastingFolder } from './lastingFolder.ts';
 import { projectRoot } from './worker.ts';
 
 /** `self` is root where the tests run as root; `nobody` needs that. */
@@ -55,9 +45,7 @@ const RUN_MS = 500_000;
 
 export async function sandboxStage(user: StageUser): Promise<SandboxStage> {
   await requirePackage('bubblewrap', '/usr/bin/bwrap');
-  const parent = join(projectRoot, 'node_modules', '.cache');
-  mkdirSync(parent, { recursive: true });
-  const root = mkdtempSync(join(parent, 'sandbox-'));
+  const root = lastingFolder('lines');
   const [home, out, template] = ['home', 'out', 'template'].map((name) => join(root, name)) as [string, string, string];
   const project = join(home, 'project');
   const canary = `CANARY-${hexId(8)}`;

@@ -1,23 +1,22 @@
 /** The tools of a worker whose configuration demands the sandbox: commands, scripts, files, background work, and its end. */
 import t, { type Test } from 'tap';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { markedProcesses } from '../../state/marks.ts';
 import { startTimeOf } from '../../state/processIdentity.ts';
 import { connect, useTool as use } from '../harness/agentClient.ts';
 import { requirePackage } from '../harness/debianPackage.ts';
 import { testHome } from '../harness/home.ts';
+import { lastingFolder } from '../harness/lastingFolder.ts';
 import { until } from '../harness/until.ts';
-import { projectRoot, startWorker } from '../harness/worker.ts';
+import { startWorker } from '../harness/worker.ts';
 
 t.setTimeout(240_000);
 
-/** Not below a folder for temporary files, which the sandbox replaces. */
 async function stage(t: Test, sandbox: string) {
   await requirePackage('bubblewrap', '/usr/bin/bwrap');
   const home = testHome({ 'config.yaml': `approvals: { mode: 'off' }\nsandbox: ${sandbox}\n`, '.env': 'MY_API_KEY=CANARY\n' });
-  mkdirSync(join(projectRoot, 'node_modules', '.cache'), { recursive: true });
-  const root = realpathSync(mkdtempSync(join(projectRoot, 'node_modules', '.cache', 'worker-')));
+  const root = lastingFolder('sandbox');
   const work = join(root, 'work');
   mkdirSync(work);
   writeFileSync(join(root, 'outside'), 'outside\n');

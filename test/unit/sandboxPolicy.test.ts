@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { judgeHost } from '../../agent/sandbox/hosts.ts';
 import { sandboxPolicy, type SandboxSettings } from '../../agent/sandbox/policy.ts';
@@ -7,12 +7,10 @@ import { seatbeltProfile } from '../../agent/sandbox/seatbelt.ts';
 import { askedWithoutSandbox } from '../../agent/sandbox/withoutSandbox.ts';
 import { decide } from '../../agent/approvals/policy.ts';
 import type { Tool } from '../../agent/tools/registry.ts';
-import { projectRoot } from '../harness/worker.ts';
+import { lastingFolder } from '../harness/lastingFolder.ts';
 
-/** Not below a folder for temporary files, which the sandbox replaces. */
 function stage(t: Test) {
-  mkdirSync(join(projectRoot, 'node_modules', '.cache'), { recursive: true });
-  const root = realpathSync(mkdtempSync(join(projectRoot, 'node_modules', '.cache', 'policy-')));
+  const root = lastingFolder('policy');
   t.teardown(() => rmSync(root, { recursive: true, force: true }));
   const at = (path: string) => join(root, path);
   for (const dir of [
