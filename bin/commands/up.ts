@@ -35,15 +35,15 @@ export const command: Command = {
 async function run(input: Input): Promise<number> {
   const home = openHome();
   const options = { demo: hasFlag(input, 'demo'), ...addressOf(input) };
-  closeEnvFiles(home);
   return hasFlag(input, 'foreground') ? foreground(home, options, input) : background(home, options, input);
 }
 
 /** An editor or a copy often leaves `.env` readable for every user of the machine. */
 function closeEnvFiles(home: Home): void {
   for (const { env } of listProfiles(home).map((name) => home.profile(name))) {
-    const mode = (statSync(env, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
-    if ((mode & 0o077) === 0) continue;
+    const stat = statSync(env, { throwIfNoEntry: false });
+    const mode = (stat?.mode ?? 0) & 0o777;
+    if ((mode & 0o077) === 0 || stat?.uid !== process.getuid?.()) continue;
     const seen = `agent: ${env} was open to other users (${mode.toString(8).padStart(4, '0')})`;
     try {
       chmodSync(env, 0o600);
@@ -71,6 +71,7 @@ async function sayRunning(home: Home, status: Status, options: LaunchOptions, in
 
 /** The result of the start. The service stays up in any case. */
 async function report(home: Home, status: Status, input: Input, isRunning = false): Promise<number> {
+  closeEnvFiles(home);
   const unready = unreadyLines(status.workers);
   if (input.json) printJson({ already_running: isRunning, dashboard: await loginAddress(home, status), status });
   else await printDashboard(home, status);
