@@ -19,12 +19,8 @@ const START_VARIABLES: readonly string[] = [
   'NODE_COMPILE_CACHE',
   'NODE_DISABLE_COMPILE_CACHE',
   'NODE_V8_COVERAGE',
-  'AGENT_HOME',
-  'AGENT_TOOL_MARK',
-  'AGENT_DASHBOARD_HOST',
-  'AGENT_DASHBOARD_PORT',
-  'AGENT_DASHBOARD_INSECURE',
-  'AGENT_GATEWAY_BOOTSTRAP_STATE',
+  // Settings of ours are read before anything is unsealed; those that name a secret travel sealed.
+  'AGENT_*',
   // systemd
   'NOTIFY_SOCKET',
   'WATCHDOG_PID',

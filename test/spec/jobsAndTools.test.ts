@@ -63,7 +63,6 @@ t.test('http.6 /api/mcp/servers lists, adds, tests, switches and removes; the pr
   });
 
   for (const [body, path] of [
-    [{ name: 'env', command: 'x' }, 'name'],
     [{ name: '../x', command: 'x' }, 'name'],
     [{ name: 'constructor', command: 'x' }, 'name'],
     [{ name: 'both', command: 'x', url: 'http://127.0.0.1:1/' }, 'url'],
@@ -75,6 +74,7 @@ t.test('http.6 /api/mcp/servers lists, adds, tests, switches and removes; the pr
     const refused = await send(dashboard, 'POST', '/api/mcp/servers', { ...body, profile: 'work' });
     t.match({ status: refused.status, ...refused.json() }, { status: 422, errors: [{ path }] }, JSON.stringify(body));
   }
+  t.equal((await send(dashboard, 'POST', '/api/mcp/servers', { name: 'env', command: 'x', profile: 'work' })).status, 409);
   t.equal((await send(dashboard, 'PUT', '/api/mcp/servers/nope/enabled', { enabled: true })).status, 404);
 
   const off = await send(dashboard, 'PUT', '/api/mcp/servers/env/enabled', { enabled: false, profile: 'work' });
