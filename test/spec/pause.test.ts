@@ -24,7 +24,7 @@ t.test('cli.7 pause engages the sentinel and prints its path, resume removes it;
   t.match(again, { code: 0, stdout: new RegExp(`^Paused: new automation is held \\(${home.estop}\\)\\n$`), stderr: '' });
   t.match(readPause(home), { reason: null, expires_at: null, scope: [] }, 'engaging again replaces it');
 
-  t.match(await cli(['resume'], { home }), { code: 0, stdout: `Resumed: automation goes on (${home.estop})\n` });
+  t.match(await cli(['resume'], { home }), { code: 0, stdout: `Resumed: automation continues (${home.estop})\n` });
   t.equal(existsSync(home.estop), false);
   t.match(await cli(['resume'], { home }), { code: 0, stdout: `It was not paused (${home.estop})\n` });
 });
@@ -62,7 +62,7 @@ t.test('cli.7 the pause of a profile holds that profile alone, the pause of the 
   await cli(['pause'], { home });
   const { code, stdout, stderr } = await cli(['-p', 'work', 'resume'], { home });
   t.equal(code, 0);
-  t.match(stdout, `Resumed: automation goes on (${home.profile('work').estop})`);
+  t.match(stdout, `Resumed: automation continues (${home.profile('work').estop})`);
   t.match(stderr, `${home.estop} still holds automation`);
   t.same([isPaused(home, 'cron', 'work'), isPaused(home, 'cron')], [true, true]);
   await cli(['resume'], { home });
