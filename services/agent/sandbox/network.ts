@@ -9,6 +9,7 @@ import type { Server as NetServer } from 'node:net';
 import { networkArgs, type SandboxSupport } from '../../../agent/sandbox/support.ts';
 import { AgentError, messageOf } from '../../../base/errors.ts';
 import { limits } from '../../../base/limits.ts';
+import { nodeProgram } from '../../../state/nodeProgram.ts';
 
 export type Bubblewrap = Extract<SandboxSupport, { kind: 'bubblewrap' }>;
 
@@ -68,7 +69,7 @@ const LISTENER = `const server = require('node:net').createServer();
 server.listen(${PROXY_PORT}, '127.0.0.1', () => process.send('listening', server, () => process.disconnect()));`;
 
 async function listenInside([program, ...args]: readonly string[]): Promise<NetServer> {
-  const child = spawn(program!, [...args, process.execPath, '-e', LISTENER], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: {} });
+  const child = spawn(program!, [...args, nodeProgram(), '-e', LISTENER], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: {} });
   try {
     const failed = once(child, 'exit').then(() => {
       throw new Error('nothing can listen in it');
